@@ -1,0 +1,74 @@
+"""The contract between the model and the kernels: one attention call in, its statistics out.
+
+Every kernel is a function `(AttentionCall, Wanted) -> Found`; kernels never import each other.
+Axes are always batch, head, query, key. This module does no arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from mindshare.attention.masks import Visibility
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """What the model asked of one layer, after RoPE, QK-norm and the cache update."""
+
+    query: torch.Tensor  # [batch, head, query, dim]
+    key: torch.Tensor  # [batch, kv head, key, dim]; not repeated for grouped queries
+    value: torch.Tensor  # [batch, kv head, key, value dim]
+    scale: float
+    visible: Visibility
+    softcap: float | None = None
+    sinks: torch.Tensor | None = None  # [head], learned sink logits
+    bias: torch.Tensor | None = None  # added to the scores, broadcasts to [batch, head, query, key]
+
+    @property
+    def group(self) -> int:
+        """Query heads per key/value head."""
+        return self.query.shape[1] // self.key.shape[1]
+
+    @property
+    def plain(self) -> bool:
+        """Nothing but causal softmax over the whole sequence: what fused kernels can do."""
+        return (
+            self.visible.causal
+            and self.query.shape[2] == self.key.shape[2]
+            and self.softcap is None
+            and self.sinks is None
+            and self.bias is None
+        )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to find out about one call."""
+
+    columns: torch.Tensor | None = None  # [batch, key, column]: linear in the keys → `given`
+    received: bool = False
+    query_weights: torch.Tensor | None = None  # [batch, set, query]; None: one set, all queries
+    near: int = 0  # `received` counts queries with i > j + near; -1 includes the diagonal
+    entropy: bool = False
+    distance: bool = False
+
+    @property
+    def nothing(self) -> bool:
+        return self.columns is None and not (self.received or self.entropy or self.distance)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The layer's output for the model, and the statistics for us."""
+
+    output: torch.Tensor  # [batch, query, head, value dim]
+    given: torch.Tensor | None = None  # [batch, head, query, column]: Σ_j A[i,j]·columns[j]
+    received: torch.Tensor | None = None  # [batch, set, head, key] float64 sums over the queries
+    entropy: torch.Tensor | None = None  # [batch, head, query], nats
+    distance: torch.Tensor | None = None  # [batch, head, query], tokens
+
+
+Kernel = Callable[[AttentionCall, Wanted], Found]

@@ -1,0 +1,170 @@
+"""The tensor-level door: a model, token ids and key weights → masses and received attention.
+
+For people with their own tokenisation. Everything is exact; nothing here knows words, classes by
+name, or tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from mindshare.attention.forward import run_pass
+from mindshare.attention.selfcheck import Verdict, verify
+from mindshare.attention.watcher import LayerSeen, Request
+from mindshare.errors import PromptError, SelectionError
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """What is rarely changed."""
+
+    near: int = 0  # `received` counts queries with i > j + near; -1 includes the diagonal
+    entropy: bool = False
+    distance: bool = False
+    chunk_tokens: int | None = None  # feed the prompt in pieces of this many tokens
+    kernel: str = "auto"
+    self_check: bool = True  # compare this model type with its eager attention once
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Statistics by layer. With a batch of more than one, each tensor gets a leading batch axis."""
+
+    mass: Mapping[int, torch.Tensor]  # [head, query, class]
+    received: Mapping[int, torch.Tensor]  # [head, key]; 0 where no query counts
+    n_queries: torch.Tensor  # [key]: the total weight of the queries that count for each key
+    entropy: Mapping[int, torch.Tensor]  # [head, query], nats
+    distance: Mapping[int, torch.Tensor]  # [head, query], tokens
+    kernels: Mapping[int, str]
+    verdict: Verdict | None
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The layers that were seen."""
+        return tuple(sorted(self.kernels))
+
+
+def capture(
+    hf_model: torch.nn.Module,
+    input_ids: torch.Tensor,
+    key_weights: torch.Tensor,
+    *,
+    received: bool = True,
+    layers: Iterable[int] | None = None,
+    query_weights: torch.Tensor | None = None,
+    attention_mask: torch.Tensor | None = None,
+    options: CaptureOptions | None = None,
+) -> Capture:
+    """Exact attention statistics of one forward pass.
+
+    `input_ids` is [token] or [batch, token]; `key_weights` is float [token, class] or
+    [batch, token, class]; `query_weights` [token] or [batch, token] weighs the queries of
+    `received` (all alike by default); `attention_mask` [batch, token] is 1 for real tokens.
+    """
+    options = options or CaptureOptions()
+    ids = _batched_ids(input_ids)
+    request = Request(
+        columns=_columns(key_weights, ids),
+        valid=_valid(attention_mask, ids),
+        query_weights=_query_weights(query_weights, ids),
+        received=received,
+        near=options.near,
+        entropy=options.entropy,
+        distance=options.distance,
+        layers=None if layers is None else frozenset(int(x) for x in layers),
+        kernel=options.kernel,
+    )
+    verdict = verify(hf_model) if options.self_check else None
+    watcher = run_pass(hf_model, ids, request, chunk_tokens=options.chunk_tokens)
+    return _collect(watcher.layers, request, verdict)
+
+
+def query_counts(weights: torch.Tensor, near: int) -> torch.Tensor:
+    """[batch, set, token] query weights → Σ of the weights of the queries i > j + near, per key j."""
+    from_here = weights.double().flip(-1).cumsum(-1).flip(-1)  # Σ over i ≥ j
+    skip = near + 1
+    if skip <= 0:
+        return from_here
+    counts = torch.zeros_like(from_here)
+    if skip < from_here.shape[-1]:
+        counts[..., :-skip] = from_here[..., skip:]
+    return counts
+
+
+def _collect(
+    layers: Mapping[int, LayerSeen], request: Request, verdict: Verdict | None
+) -> Capture:
+    counts = query_counts(request.weights(), request.near)  # [batch, 1, key]
+
+    def one(x: torch.Tensor) -> torch.Tensor:
+        return x[0] if len(x) == 1 else x
+
+    def joined(name: str) -> dict[int, torch.Tensor]:
+        parts = {layer: getattr(seen, name) for layer, seen in sorted(layers.items())}
+        return {k: one(torch.cat(v, 2)).float() for k, v in parts.items() if v}
+
+    received = {
+        layer: one((seen.received / counts.clamp(min=1e-300)[:, :, None])[:, 0]).float()
+        for layer, seen in sorted(layers.items())
+        if seen.received is not None
+    }
+    return Capture(
+        mass=joined("given"),
+        received=received,
+        n_queries=one(counts[:, 0]),
+        entropy=joined("entropy"),
+        distance=joined("distance"),
+        kernels={layer: seen.kernel for layer, seen in sorted(layers.items())},
+        verdict=verdict,
+    )
+
+
+def _batched_ids(input_ids: torch.Tensor) -> torch.Tensor:
+    ids = input_ids[None] if input_ids.dim() == 1 else input_ids
+    if ids.dim() != 2 or ids.numel() == 0:
+        raise PromptError(
+            f"input_ids has shape {tuple(input_ids.shape)}: nothing to measure",
+            allowed="[token] or [batch, token] with at least one token",
+        )
+    return ids
+
+
+def _columns(key_weights: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    columns = key_weights[None] if key_weights.dim() == 2 else key_weights
+    if columns.dim() != 3 or columns.shape[1] != ids.shape[1] or len(columns) not in (1, len(ids)):
+        raise SelectionError(
+            f"key_weights has shape {tuple(key_weights.shape)} for input_ids {tuple(ids.shape)}",
+            allowed="[token, class] or [batch, token, class] with the same token count",
+        )
+    return columns.float().expand(len(ids), -1, -1)
+
+
+def _valid(attention_mask: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor:
+    if attention_mask is None:
+        return torch.ones(ids.shape, dtype=torch.bool)
+    mask = attention_mask[None] if attention_mask.dim() == 1 else attention_mask
+    if mask.shape != ids.shape or not bool(((mask == 0) | (mask == 1)).all()):
+        raise SelectionError(
+            f"attention_mask has shape {tuple(attention_mask.shape)} or values other than 0 and 1; "
+            "packed sequences and ready-made 4D masks can't be measured token by token",
+            allowed=f"0 or 1 for each of the {tuple(ids.shape)} tokens",
+            next_step="give each sequence a row of its own, padded on the right",
+        )
+    if not bool(mask.any(1).all()):
+        raise PromptError("a row of the batch is all padding", next_step="drop the empty row")
+    return mask.bool().cpu()
+
+
+def _query_weights(weights: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor | None:
+    if weights is None:
+        return None
+    rows = weights[None] if weights.dim() == 1 else weights
+    if rows.dim() != 2 or rows.shape[1] != ids.shape[1] or len(rows) not in (1, len(ids)):
+        raise SelectionError(
+            f"query_weights has shape {tuple(weights.shape)} for input_ids {tuple(ids.shape)}",
+            allowed="[token] or [batch, token]",
+        )
+    return rows.float().expand(len(ids), -1)[:, None]

@@ -1,0 +1,42 @@
+"""Which kernel runs a call. Decided by measurement, the same for the same call, and recorded.
+
+The choice is a fixed table rather than a race at run time: two runs of one study must take the same
+path, or their last digits differ. The measurements behind it stand in docs/performance.md and are
+made again by `make bench`.
+"""
+
+from __future__ import annotations
+
+from mindshare.attention import blockwise, fused, reference
+from mindshare.attention.call import AttentionCall, Kernel, Wanted
+from mindshare.errors import SelectionError, nearest
+
+KERNELS: dict[str, Kernel] = {
+    "reference": reference.run,
+    "fused": fused.run,
+    "blockwise": blockwise.run,
+}
+
+# CPU, masses alone: the fused kernel overtakes row blocks somewhere between 1,024 and 4,096 tokens.
+_FUSED_MASSES_FROM = 2048
+
+
+def choose(call: AttentionCall, wanted: Wanted, *, kernel: str = "auto") -> str:
+    """The name of the kernel for this call; a kernel asked for by name must be able to run it."""
+    if kernel == "auto":
+        return _measured_best(call, wanted)
+    if kernel not in KERNELS:
+        raise SelectionError(
+            f"unknown kernel {kernel!r}{nearest(kernel, KERNELS)}",
+            allowed=", ".join(("auto", *KERNELS)),
+        )
+    if kernel == "fused" and not fused.supports(call):
+        return "blockwise"  # the fused kernel knows only plain causal attention
+    return kernel
+
+
+def _measured_best(call: AttentionCall, wanted: Wanted) -> str:
+    only_masses = not (wanted.received or wanted.entropy or wanted.distance)
+    if only_masses and fused.supports(call) and call.query.shape[2] >= _FUSED_MASSES_FROM:
+        return "fused"
+    return "blockwise"

@@ -1,0 +1,158 @@
+"""A model + token ids + a Request → what its layers did, in one forward pass or in chunks.
+
+The language-model head is left out, logits of a long prompt are larger than everything else here.
+Right padding needs no mask under causal attention; any other padding goes to the model as it is.
+Chunked prefill feeds the same prompt through the model's own cache, a piece at a time.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+from mindshare.attention.interface import watching
+from mindshare.attention.watcher import Request, Watcher, require_finite
+from mindshare.errors import MindshareError, SelectionError, UnsupportedModelError
+
+
+def run_pass(
+    model: torch.nn.Module,
+    input_ids: torch.Tensor,
+    request: Request,
+    *,
+    chunk_tokens: int | None = None,
+) -> Watcher:
+    """Run the model over `input_ids` [batch, token] and return the watcher that saw it."""
+    _require_decoder(model)
+    watcher = Watcher(request)
+    decoder = without_head(model)
+    device = next(model.parameters()).device
+    input_ids = input_ids.to(device)
+    mask = None if _right_padded(request.valid) else request.valid.to(device)
+    chunk = chunk_tokens or input_ids.shape[1]
+    with torch.inference_mode(), watching(model, watcher):
+        if chunk >= input_ids.shape[1]:
+            forward(decoder, input_ids, mask, use_cache=False)
+        else:
+            _in_chunks(decoder, input_ids, mask, chunk, watcher)
+    _require_seen(model, watcher)
+    require_finite(watcher.layers, request.valid)
+    return watcher
+
+
+def _in_chunks(
+    decoder: torch.nn.Module,
+    input_ids: torch.Tensor,
+    mask: torch.Tensor | None,
+    chunk: int,
+    watcher: Watcher,
+) -> None:
+    cache = None
+    for start in range(0, input_ids.shape[1], chunk):
+        stop = min(start + chunk, input_ids.shape[1])
+        watcher.begin_chunk()
+        seen = None if mask is None else mask[:, :stop]
+        result = forward(
+            decoder, input_ids[:, start:stop], seen, use_cache=True, past_key_values=cache
+        )
+        cache = result.past_key_values
+        if cache is None:
+            raise UnsupportedModelError(
+                f"{type(decoder).__name__} keeps no cache, so a prompt can't be fed in chunks",
+                next_step="measure it whole, without a chunk size",
+            )
+
+
+def forward(
+    decoder: torch.nn.Module, input_ids: torch.Tensor, mask: torch.Tensor | None, **options: Any
+) -> Any:
+    accepted = inspect.signature(decoder.forward).parameters
+    if "logits_to_keep" in accepted:  # no separate decoder: at least keep the logits small
+        options["logits_to_keep"] = 1
+    if mask is not None:
+        options["attention_mask"] = mask.long()
+    options = {
+        name: value
+        for name, value in options.items()
+        if value is not None
+        and (name in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values()))
+    }
+    try:
+        return decoder(input_ids=input_ids, **options)
+    except MindshareError:
+        raise
+    except (IndexError, RuntimeError) as error:
+        limit = getattr(getattr(decoder, "config", None), "max_position_embeddings", None)
+        if limit is not None and input_ids.shape[1] > limit:
+            raise SelectionError(
+                f"{input_ids.shape[1]} tokens are more than the model's context of {limit}",
+                next_step="shorten the prompt or choose a model with a longer context",
+            ) from error
+        raise
+
+
+def without_head(model: torch.nn.Module) -> torch.nn.Module:
+    inner: Any = model
+    if hasattr(inner, "get_base_model"):  # an unmerged PEFT model
+        inner = inner.get_base_model()
+    found: torch.nn.Module = getattr(inner, "base_model", inner)
+    return found
+
+
+def _require_decoder(model: torch.nn.Module) -> None:
+    from mindshare.models.support import refusal
+
+    config: Any = getattr(model, "config", None)
+    if config is None:
+        raise UnsupportedModelError(
+            f"{type(model).__name__} is not a transformers model (it has no config)",
+            next_step="pass a model made by transformers, or use mindshare.load",
+        )
+    known = refusal(config.model_type)
+    if known is not None:
+        raise UnsupportedModelError(
+            f"{config.model_type} can't be measured: {known.reason}", next_step=known.instead
+        )
+    if getattr(config, "is_encoder_decoder", False):
+        raise UnsupportedModelError(
+            f"{config.model_type} is an encoder-decoder; mindshare measures decoder-only models",
+            next_step="choose a causal language model",
+        )
+
+
+def _require_seen(model: torch.nn.Module, watcher: Watcher) -> None:
+    config: Any = getattr(model, "config", None)
+    if not watcher.calls:
+        raise UnsupportedModelError(
+            f"no layer of {config.model_type} attended through transformers' attention interface, "
+            "so there is nothing to measure",
+            next_step="choose a model with standard attention; `mindshare models` lists some",
+        )
+    asked = watcher.request.layers
+    missing = sorted((asked or frozenset()) - set(watcher.layers))
+    if missing:
+        present = sorted(watcher.calls)
+        raise SelectionError(
+            f"layer {missing[0]} has no attention in this model",
+            allowed=f"layers {_ranges(present)}",
+            next_step="choose among the layers that attend",
+        )
+
+
+def _ranges(numbers: list[int]) -> str:
+    """[0, 1, 2, 5] → '0–2, 5'"""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and n == parts[-1][-1] + 1:
+            parts[-1].append(n)
+        else:
+            parts.append([n])
+    return ", ".join(str(p[0]) if len(p) == 1 else f"{p[0]}–{p[-1]}" for p in parts)
+
+
+def _right_padded(valid: torch.Tensor) -> bool:
+    """Every row is real tokens first, padding (if any) last."""
+    return bool((valid[:, 1:] <= valid[:, :-1]).all())
+

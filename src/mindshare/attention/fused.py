@@ -1,0 +1,117 @@
+"""The two identities: the vendor's fused kernel does the work, A never exists, not even as a tile.
+
+Given: attention output is A·V, so columns appended to V come back as Σ_j A[i,j]·column[j]: class
+masses, key positions for `distance`, and K itself for `entropy`, since Σ_j A·s = scale·q·(A·K) and
+entropy = log-sum-exp − that. Q and K are padded with zeros: the kernel wants equal head sizes.
+
+Received: Σ_i w_i·exp(s_ij − lse_i) is attention with queries and keys swapped, −lse_i folded in as one
+more feature, both sequences reversed so that the causal mask still applies. Its log-sum-exp is the
+log of the column sum, and its output times that sum is the sum under any query weights put in V.
+
+Only for `call.plain`. On CPUs it needs the flash kernel that returns its log-sum-exp.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from mindshare.attention.call import AttentionCall, Found, Wanted
+
+
+def supports(call: AttentionCall) -> bool:
+    return call.plain and call.query.device.type == "cpu"
+
+
+def run(call: AttentionCall, wanted: Wanted) -> Found:
+    columns = _appended(call, wanted)
+    output, lse = _with_columns(call, columns)
+    value_dim = call.value.shape[-1]
+    extra = output[..., value_dim:]
+    given = entropy = distance = None
+    if wanted.columns is not None:
+        given, extra = extra.tensor_split([wanted.columns.shape[-1]], -1)
+    if wanted.distance:
+        mean_key, extra = extra[..., 0], extra[..., 1:]
+        distance = torch.arange(call.query.shape[2]) - mean_key
+    if wanted.entropy:
+        mean_score = (call.query.to(extra.dtype) * extra).sum(-1) * call.scale
+        entropy = lse - mean_score
+    return Found(
+        output=output[..., :value_dim].transpose(1, 2).to(call.value.dtype).contiguous(),
+        given=given,
+        received=_received(call, wanted, lse) if wanted.received else None,
+        entropy=entropy,
+        distance=distance,
+    )
+
+
+def _flash(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Causal attention and its log-sum-exp; grouped keys are understood as they are."""
+    output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, 0.0, True, scale=scale
+    )
+    return output, lse
+
+
+def _appended(call: AttentionCall, wanted: Wanted) -> list[torch.Tensor]:
+    batch, kv_heads, keys, _ = call.key.shape
+    columns = []
+    if wanted.columns is not None:
+        columns.append(wanted.columns[:, None].expand(batch, kv_heads, -1, -1))
+    if wanted.distance:
+        position = torch.arange(keys, dtype=torch.float32)
+        columns.append(position[:, None].expand(batch, kv_heads, -1, -1))
+    if wanted.entropy:
+        columns.append(call.key)
+    return columns
+
+
+def _with_columns(
+    call: AttentionCall, columns: list[torch.Tensor]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    kind = torch.promote_types(call.query.dtype, torch.float32)
+    value = torch.cat([x.to(kind) for x in (call.value, *columns)], -1)
+    width = max(value.shape[-1], call.query.shape[-1])
+    query, key, value = (
+        F.pad(x.to(kind), (0, width - x.shape[-1])) for x in (call.query, call.key, value)
+    )
+    return _flash(query, key, value, call.scale)
+
+
+def _received(call: AttentionCall, wanted: Wanted, lse: torch.Tensor) -> torch.Tensor:
+    """[batch, set, head, key] float64"""
+    key = call.key.to(lse.dtype).repeat_interleave(call.group, 1)
+    query = call.query.to(lse.dtype)
+    swapped_query = torch.cat([key, torch.ones_like(key[..., :1])], -1).flip(2)
+    swapped_key = torch.cat([query, -lse[..., None] / call.scale], -1).flip(2)
+    width = swapped_key.shape[-1]
+    weights = wanted.query_weights
+    if weights is None:
+        weights = torch.ones(1, 1, query.shape[2])
+    weights = weights.to(lse.dtype).expand(len(query), -1, -1)
+    parts = []
+    for some in weights.split(width, 1):  # as many query sets a call as the head size allows
+        value = F.pad(some.transpose(1, 2).flip(1), (0, width - some.shape[1]))
+        value = value[:, None].expand(-1, query.shape[1], -1, -1).contiguous()
+        mean, log_sum = _flash(swapped_query, swapped_key, value, call.scale)
+        sums = mean.double() * log_sum.double().exp()[..., None]
+        parts.append(sums[..., : some.shape[1]].permute(0, 3, 1, 2).flip(3))
+    return torch.cat(parts, 1) - _near(call, wanted, lse, weights)
+
+
+def _near(
+    call: AttentionCall, wanted: Wanted, lse: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """What the queries j..j+near give to each key j, from their own dot products."""
+    query = call.query.to(lse.dtype)
+    key = call.key.to(lse.dtype).repeat_interleave(call.group, 1)
+    total = query.new_zeros((len(query), weights.shape[1], *query.shape[1:3]), dtype=torch.float64)
+    tokens = query.shape[2]
+    for back in range(min(wanted.near, tokens - 1) + 1):
+        scores = (query[:, :, back:] * key[:, :, : tokens - back]).sum(-1) * call.scale
+        attention = (scores - lse[:, :, back:]).double().exp()
+        total[..., : tokens - back] += attention[:, None] * weights[:, :, None, back:]
+    return total
