@@ -1,4 +1,4 @@
-"""What can go wrong for a person, as one tree. A user's mistake becomes a message, never a traceback.
+"""What can go wrong for a person, as one tree. A mistake becomes a message, never a traceback.
 
     MindshareError
     ├── PromptError        a prompt, a span, a chat or a data row that cannot be used

@@ -138,7 +138,9 @@ class _Blockwise:
         if self.scratch.numel() < size:  # one buffer, reused: fresh pages cost more than the sums
             self.scratch = self.scratch.new_empty(size)
         rows = self.scratch[:size].view(shape)
-        query = self.query[step.first_pair : step.first_pair + step.pairs, :, step.start : step.stop]
+        query = self.query[
+            step.first_pair : step.first_pair + step.pairs, :, step.start : step.stop
+        ]
         query = query.unflatten(2, (step.blocks, tokens)).transpose(1, 2).to(self.kind)
         query = (query * self.call.scale).reshape(*shape[:2], self.dim)
         keys = self._of_pairs(self.key, step, low, high)
@@ -146,7 +148,7 @@ class _Blockwise:
         if self.call.softcap is not None:
             rows.div_(self.call.softcap).tanh_().mul_(self.call.softcap)
         if self.call.bias is not None:
-            self._by_token(rows, step).add_(self._bias(step, low, high))
+            self._by_token(rows).add_(self._bias(step, low, high))
         self._hide(step, rows, low)
         return rows
 
@@ -155,7 +157,7 @@ class _Blockwise:
         if hidden is None:
             return
         first, tile = hidden
-        region = self._by_token(rows, step)[..., first - low :]
+        region = self._by_token(rows)[..., first - low :]
         # The least finite value, so that rows without any key stay finite.
         region.masked_fill_(self._for_pairs(tile, step), torch.finfo(self.kind).min)
 
@@ -206,7 +208,7 @@ class _Blockwise:
     def _received(self, step: _Step, weights: torch.Tensor, low: int, high: int) -> None:
         """Column sums of the tile; last, because it zeroes the pairs that do not count."""
         assert self.received is not None
-        by_token = self._by_token(weights, step)
+        by_token = self._by_token(weights)
         self._drop_near(step, by_token, low, high)
         if self.wanted.query_weights is None:
             sums = by_token.sum(-2)[..., None, :]
@@ -237,7 +239,7 @@ class _Blockwise:
 
     # The same thing seen from a tile.
 
-    def _by_token(self, rows: torch.Tensor, step: _Step) -> torch.Tensor:
+    def _by_token(self, rows: torch.Tensor) -> torch.Tensor:
         """[pair or block, group, token, key]"""
         return rows.view(rows.shape[0], self.group, -1, rows.shape[-1])
 
@@ -246,12 +248,13 @@ class _Blockwise:
         return chosen.expand(step.blocks, -1, -1) if step.blocks > 1 else chosen
 
     def _for_pairs(self, tile: torch.Tensor, step: _Step) -> torch.Tensor:
-        """[batch or 1, head or 1, rows, keys] → broadcastable to [pair or block, group, token, key]."""
+        """[batch or 1, head or 1, rows, keys] broadcast to [pair or block, group, token, key]."""
         tile = tile.to(self.query.device)
         if step.blocks > 1:  # one pair: rows are split into blocks
             b, h = divmod(step.first_pair, self.kv_heads)
             mine = self._pick(tile, torch.tensor([b]), torch.tensor([h]))[0]
-            return mine.unflatten(1, (step.blocks, -1)).transpose(0, 1)
+            rows: torch.Tensor = mine.unflatten(1, (step.blocks, -1)).transpose(0, 1)
+            return rows
         if tile.shape[:2] == (1, 1):
             return tile
         pair = torch.arange(step.first_pair, step.first_pair + step.pairs)
@@ -262,7 +265,7 @@ class _Blockwise:
         tile = tile[b % tile.shape[0]]
         if tile.shape[1] == 1:
             return tile
-        grouped = tile.unflatten(1, (self.kv_heads, self.group))
+        grouped: torch.Tensor = tile.unflatten(1, (self.kv_heads, self.group))
         return grouped[torch.arange(len(b)), h]
 
     def _bias(self, step: _Step, low: int, high: int) -> torch.Tensor:

@@ -83,7 +83,7 @@ def capture(
 
 
 def query_counts(weights: torch.Tensor, near: int) -> torch.Tensor:
-    """[batch, set, token] query weights → Σ of the weights of the queries i > j + near, per key j."""
+    """[batch, set, token] query weights → for each key j the sum of those with i > j + near."""
     from_here = weights.double().flip(-1).cumsum(-1).flip(-1)  # Σ over i ≥ j
     skip = near + 1
     if skip <= 0:
@@ -94,9 +94,13 @@ def query_counts(weights: torch.Tensor, near: int) -> torch.Tensor:
     return counts
 
 
-def _collect(
-    layers: Mapping[int, LayerSeen], request: Request, verdict: Verdict | None
-) -> Capture:
+def received_means(sums: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """[batch, set, head, key] sums over [batch, set, key] counts; NaN where no query counts."""
+    counts = counts[:, :, None].to(sums.device)
+    return torch.where(counts > 0, sums / counts, torch.nan)
+
+
+def _collect(layers: Mapping[int, LayerSeen], request: Request, verdict: Verdict | None) -> Capture:
     counts = query_counts(request.weights(), request.near)  # [batch, 1, key]
 
     def one(x: torch.Tensor) -> torch.Tensor:
@@ -107,7 +111,7 @@ def _collect(
         return {k: one(torch.cat(v, 2)).float() for k, v in parts.items() if v}
 
     received = {
-        layer: one((seen.received / counts.clamp(min=1e-300)[:, :, None])[:, 0]).float()
+        layer: one(received_means(seen.received, counts)[:, 0]).nan_to_num(nan=0.0).float()
         for layer, seen in sorted(layers.items())
         if seen.received is not None
     }

@@ -155,4 +155,3 @@ def _ranges(numbers: list[int]) -> str:
 def _right_padded(valid: torch.Tensor) -> bool:
     """Every row is real tokens first, padding (if any) last."""
     return bool((valid[:, 1:] <= valid[:, :-1]).all())
-

@@ -4,9 +4,10 @@ Given: attention output is A·V, so columns appended to V come back as Σ_j A[i,
 masses, key positions for `distance`, and K itself for `entropy`, since Σ_j A·s = scale·q·(A·K) and
 entropy = log-sum-exp − that. Q and K are padded with zeros: the kernel wants equal head sizes.
 
-Received: Σ_i w_i·exp(s_ij − lse_i) is attention with queries and keys swapped, −lse_i folded in as one
-more feature, both sequences reversed so that the causal mask still applies. Its log-sum-exp is the
-log of the column sum, and its output times that sum is the sum under any query weights put in V.
+Received: Σ_i w_i·exp(s_ij − lse_i) is attention with queries and keys swapped, −lse_i folded in as
+one more feature, both sequences reversed so that the causal mask still applies. Its log-sum-exp is
+the log of the column sum, and its output times that sum is the sum under any query weights put in
+V.
 
 Only for `call.plain`. On CPUs it needs the flash kernel that returns its log-sum-exp.
 """
@@ -14,7 +15,7 @@ Only for `call.plain`. On CPUs it needs the flash kernel that returns its log-su
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
+from torch.nn.functional import pad
 
 from mindshare.attention.call import AttentionCall, Found, Wanted
 
@@ -76,7 +77,7 @@ def _with_columns(
     value = torch.cat([x.to(kind) for x in (call.value, *columns)], -1)
     width = max(value.shape[-1], call.query.shape[-1])
     query, key, value = (
-        F.pad(x.to(kind), (0, width - x.shape[-1])) for x in (call.query, call.key, value)
+        pad(x.to(kind), (0, width - x.shape[-1])) for x in (call.query, call.key, value)
     )
     return _flash(query, key, value, call.scale)
 
@@ -94,7 +95,7 @@ def _received(call: AttentionCall, wanted: Wanted, lse: torch.Tensor) -> torch.T
     weights = weights.to(lse.dtype).expand(len(query), -1, -1)
     parts = []
     for some in weights.split(width, 1):  # as many query sets a call as the head size allows
-        value = F.pad(some.transpose(1, 2).flip(1), (0, width - some.shape[1]))
+        value = pad(some.transpose(1, 2).flip(1), (0, width - some.shape[1]))
         value = value[:, None].expand(-1, query.shape[1], -1, -1).contiguous()
         mean, log_sum = _flash(swapped_query, swapped_key, value, call.scale)
         sums = mean.double() * log_sum.double().exp()[..., None]

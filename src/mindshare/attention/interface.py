@@ -2,8 +2,8 @@
 
 `watching(model, watcher)` makes every attention call of the model go through the watcher, and puts
 the model back as it was afterwards, whatever happens. Both interfaces are registered under one
-name: a name without a mask function would get no mask at all, and windows, padding and packing would
-vanish silently. The name holds none of the words transformers treats specially.
+name: a name without a mask function would get no mask at all, and windows, padding and packing
+would vanish silently. The name holds none of the words transformers treats specially.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ _TILE_CACHE_BYTES = 64 * 2**20
 class Visibility:
     """The keys each query of one call may see."""
 
-    def __init__(self, queries: int, keys: int, *, first_query: int = 0, first_key: int = 0) -> None:
+    def __init__(
+        self, queries: int, keys: int, *, first_query: int = 0, first_key: int = 0
+    ) -> None:
         self.queries, self.keys = queries, keys
         self.first_query, self.first_key = first_query, first_key  # absolute positions
 
@@ -45,12 +47,14 @@ class Causal(Visibility):
 
     causal = True
 
-    def __init__(self, queries: int, keys: int, *, first_query: int = 0, first_key: int = 0) -> None:
+    def __init__(
+        self, queries: int, keys: int, *, first_query: int = 0, first_key: int = 0
+    ) -> None:
         super().__init__(queries, keys, first_query=first_query, first_key=first_key)
         self._shift = first_query - first_key
         self._triangles: dict[tuple[int, int], torch.Tensor] = {}
 
-    def bounds(self, start: int, stop: int) -> tuple[int, int]:
+    def bounds(self, _start: int, stop: int) -> tuple[int, int]:
         return 0, min(stop + self._shift, self.keys)
 
     def hidden(self, start: int, stop: int) -> tuple[int, torch.Tensor] | None:
@@ -67,15 +71,15 @@ class Causal(Visibility):
 class Everything(Visibility):
     """No mask: a single decoding step, or bidirectional attention."""
 
-    def bounds(self, start: int, stop: int) -> tuple[int, int]:
+    def bounds(self, _start: int, _stop: int) -> tuple[int, int]:
         return 0, self.keys
 
-    def hidden(self, start: int, stop: int) -> tuple[int, torch.Tensor] | None:
+    def hidden(self, _start: int, _stop: int) -> tuple[int, torch.Tensor] | None:
         return None
 
 
 class Rule(Visibility):
-    """Any mask given as a function of rows start..stop → bool [batch, head, rows, keys], True = seen."""
+    """Any mask, as a function of rows start..stop → bool [batch, head, rows, keys], True = seen."""
 
     def __init__(
         self,
@@ -117,7 +121,7 @@ class Rule(Visibility):
 
 
 class LazyMask:
-    """Travels through the model in the place of a mask tensor; becomes one only if it is touched."""
+    """Travels through the model in place of a mask tensor; becomes one only if it is touched."""
 
     def __init__(
         self,
@@ -257,7 +261,7 @@ def visibility_of(mask: Any, queries: int, keys: int, *, causal: bool) -> Visibi
 
 
 def additive_part(mask: Any) -> torch.Tensor | None:
-    """What a float mask adds to the scores of keys that are seen (ALiBi and the like), if anything."""
+    """What a float mask adds to the scores of seen keys (ALiBi and the like), if anything."""
     if not isinstance(mask, torch.Tensor) or mask.dtype == torch.bool:
         return None
     added = mask.masked_fill(~_unhidden(mask), 0.0)

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +143,7 @@ def _difference(
 
 
 def _versions() -> str:
-    import transformers
-
-    import mindshare
-
-    return (
-        f"mindshare {mindshare.__version__}, transformers {transformers.__version__}, "
-        f"torch {torch.__version__}"
-    )
+    return ", ".join(f"{name} {version(name)}" for name in ("mindshare", "transformers", "torch"))
 
 
 def _verdict_path(model: torch.nn.Module) -> Path:
@@ -184,4 +178,3 @@ def _remember(path: Path, verdict: Verdict) -> None:
         temporary.replace(path)
     except OSError:
         return
-

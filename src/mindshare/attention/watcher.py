@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import torch
-import torch.nn.functional as F
+from torch.nn.functional import scaled_dot_product_attention
 
 from mindshare.attention import blockwise
 from mindshare.attention.call import AttentionCall, Wanted
@@ -152,7 +152,7 @@ def plain(call: AttentionCall) -> torch.Tensor:
     """A layer nobody asked about: the vendor's kernel where it applies, row blocks elsewhere."""
     if not call.plain:
         return blockwise.run(call, Wanted()).output
-    output = F.scaled_dot_product_attention(
+    output = scaled_dot_product_attention(
         call.query,
         call.key,
         call.value,

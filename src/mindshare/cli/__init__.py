@@ -1,1 +1,58 @@
-"""."""
+"""The command line: arguments become a Study, tables become text on a terminal.
+
+    mindshare models [REF]      what can be loaded here; what a model's attention looks like
+    mindshare tokens MODEL …    the text by token class, before anything is measured
+    mindshare measure MODEL …   where the attention goes, as a table and a folder of Parquet files
+    mindshare demo              the main job on the embedded model
+
+`main` is the entry point. Each command is one module that imports what is heavy only when it runs,
+so that help is immediate. Nothing here computes attention.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from mindshare.errors import MindshareError
+
+MISTAKE, INTERRUPTED = 2, 130
+BUG = "This is a bug in mindshare. Please report it with the command and the lines above."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit: 0 done, 2 the user can mend it, 130 interrupted, 1 a bug."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    import typer
+
+    from mindshare.cli.app import command
+    from mindshare.cli.screen import tell_error
+
+    try:
+        code = command().main(arguments, prog_name="mindshare", standalone_mode=False)
+    except MindshareError as error:
+        tell_error(error)
+        return MISTAKE
+    except (KeyboardInterrupt, typer.Abort):
+        print("mindshare: stopped; nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has left, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if not _is_usage_error(error):
+            error.add_note(BUG)
+            raise
+        error.show()  # type: ignore[attr-defined]
+        return MISTAKE
+    return code if isinstance(code, int) else 0
+
+
+def _is_usage_error(error: Exception) -> bool:
+    """Whether the parser raised it: its classes live in click or inside typer, by version."""
+    return hasattr(error, "show") and hasattr(error, "exit_code")

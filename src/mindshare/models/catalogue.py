@@ -57,7 +57,9 @@ def available() -> tuple[CatalogueRow, ...]:
 
 def names_here() -> tuple[str, ...]:
     """The names `load` takes on this machine without a network."""
-    return tuple(row.name for row in available() if row.installed)
+    rows = [row for row in available() if row.installed]
+    twice = {f"converted from {row.source}" for row in rows if row.kind == "embedded"}
+    return tuple(row.name for row in rows if row.source not in twice)
 
 
 def _embedded_row() -> CatalogueRow:

@@ -1,20 +1,21 @@
 """A GGUF file becomes a folder of float32 safetensors with tokenizer and chat template, once.
 
 Unpacking takes half a minute, reading the result a moment, so the result is kept in the cache,
-under the file's content hash and the versions that made it. One process converts while others wait
-on its lock; the work happens in a directory beside the target that takes the target's name only when
-every byte is on disk. So whatever is at the target is whole, and a killed conversion leaves only a
-directory that the next one sweeps away. Does not know how folders are loaded.
+under the file's content hash and the versions that made it. One process converts while others
+wait on its lock; the work happens in a directory beside the target that takes the target's name
+only when every byte is on disk. So whatever is at the target is whole, and a killed conversion
+leaves only a directory that the next one sweeps away. Does not know how folders are loaded.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ def _read(gguf: Path, header: GgufHeader) -> tuple[Any, Any]:
 
     place = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name}
     try:
-        with quiet_transformers():
+        with quiet_transformers(), redirect_stderr(io.StringIO()):  # a bar it has no switch for
             model, report = AutoModelForCausalLM.from_pretrained(
                 **place,
                 dtype=torch.float32,
@@ -119,7 +120,7 @@ def _read(gguf: Path, header: GgufHeader) -> tuple[Any, Any]:
             tokenizer = AutoTokenizer.from_pretrained(**place) if header.has_tokenizer else None
     except (ValueError, KeyError, NotImplementedError, AttributeError) as error:
         raise UnsupportedModelError(
-            f"transformers cannot read a GGUF file of architecture {header.architecture!r}: {error}",
+            f"transformers cannot read a {header.architecture!r} GGUF file: {error}",
             where=str(gguf),
             next_step="load the original model by its hub id or folder instead",
         ) from error
@@ -131,7 +132,7 @@ def _require_all_weights(report: dict[str, Any], gguf: Path) -> None:
     missing = sorted(report["missing_keys"])
     if missing:
         raise ModelFileError(
-            f"{gguf.name} lacks {len(missing)} weights its architecture needs, first {missing[0]!r}",
+            f"{gguf.name} lacks {len(missing)} weights of its architecture, first {missing[0]!r}",
             where=str(gguf),
             next_step="get a complete GGUF file; made-up weights are never used",
         )

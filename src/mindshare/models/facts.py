@@ -18,7 +18,7 @@ _WITHOUT_ATTENTION = frozenset({"linear_attention", "mamba", "conv", "moe", "mlp
 _WINDOWED = frozenset({"sliding_attention", "hybrid_sliding"})
 # Model types with a learned sink logit per head; nothing in their configs says so.
 _WITH_SINKS = frozenset(
-    "deepseek_v4 flint gpt_oss granite_swa granitemoe_swa hy_v4 mimo_v2_flash".split()
+    ("deepseek_v4", "flint", "gpt_oss", "granite_swa", "granitemoe_swa", "hy_v4", "mimo_v2_flash")
 )
 _CONTEXT_WORDS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 
@@ -70,10 +70,10 @@ def context_length_of(config: Any) -> int | None:
 
 
 def _config_of(model_or_config: Any) -> Any:
-    inner = getattr(model_or_config, "model", None)
-    if hasattr(inner, "config") and not hasattr(model_or_config, "config"):
-        return inner.config  # a LoadedModel
-    return getattr(model_or_config, "config", model_or_config)
+    if hasattr(model_or_config, "get_text_config"):
+        return model_or_config
+    model = model_or_config if hasattr(model_or_config, "config") else model_or_config.model
+    return model.config
 
 
 def _first(config: Any, *names: str) -> int | None:

@@ -34,10 +34,11 @@ def content_sha256(file: Path) -> str:
 
 
 def sampled_fingerprint(model: Any) -> str:
-    """`sampled:` + SHA-256 over the config and, for each tensor, its name, shape, dtype, sum, and
-    first and last value.
+    """`sampled:` + SHA-256 over the config and, for each tensor, its name, shape, dtype, the sum of
+    its bits read as integers, and its first and last value.
 
-    A sample, not a proof: two models that differ only in inner values with equal sums look alike.
+    A sample, not a proof: two models whose tensors hold the same values in another order look
+    alike.
     Tensors without data here (offloaded ones) count by name, shape and dtype alone.
     """
     digest = sha256()
@@ -53,13 +54,13 @@ def _about_the_copy(key: str) -> bool:
     return key.startswith("_") or key in {"transformers_version", "dtype", "torch_dtype"}
 
 
-def _sample(tensor: Any) -> tuple[float, float, float] | None:
+def _sample(tensor: Any) -> tuple[int, float, float] | None:
+    """Integer sums come out the same in any order of addition, on any number of threads."""
     import torch
 
     if tensor.is_meta or tensor.numel() == 0:
         return None
-    wide = torch.float64 if tensor.is_floating_point() else torch.int64
-    if tensor.device.type == "mps":  # no float64 there
-        wide = torch.float32 if tensor.is_floating_point() else torch.int64
     flat = tensor.detach().reshape(-1)
-    return flat.sum(dtype=wide).item(), flat[0].item(), flat[-1].item()
+    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[flat.element_size()]
+    bits = flat if flat.dtype == torch.bool else flat.view(whole)
+    return int(bits.sum(dtype=torch.int64).item()), flat[0].item(), flat[-1].item()

@@ -12,6 +12,7 @@ from typing import Any
 
 from mindshare.errors import ModelFileError
 
+_MARK = b"GGUF"
 _FLOAT32_BYTES = 4
 
 
@@ -68,14 +69,18 @@ def _open(path: Path) -> Any:
     from gguf import GGUFReader
 
     try:
+        with path.open("rb") as stream:
+            mark, size = stream.read(len(_MARK)), path.stat().st_size
+    except OSError as error:
+        raise _broken(path, error.strerror or "it cannot be read") from error
+    if mark != _MARK:
+        raise _broken(path, f"its first bytes are {mark!r}, not {_MARK!r}")
+    try:
         return GGUFReader(path)
     # What a truncated file raises depends on the byte where it ends.
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, struct.error) as error:
-        raise _broken(
-            path, str(error).splitlines()[0] if str(error) else "it ends early"
-        ) from error
-    except OSError as error:
-        raise _broken(path, error.strerror or "it cannot be read") from error
+        detail = f" ({error})" if "version" in str(error) else ""
+        raise _broken(path, f"it is truncated or damaged at {size:,} bytes{detail}") from error
 
 
 def _value(reader: Any, key: str) -> Any:

@@ -40,10 +40,10 @@ def folder_of(hub_id: str, *, trust_remote_code: bool = False) -> Path:
 
 def cached_folder(hub_id: str) -> Path | None:
     """The cached snapshot, if it holds a whole model or adapter."""
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import constants, try_to_load_from_cache
 
     for name in ("config.json", "adapter_config.json"):
-        found = try_to_load_from_cache(hub_id, name)
+        found = try_to_load_from_cache(hub_id, name, cache_dir=constants.HF_HUB_CACHE)
         if isinstance(found, str) and _is_loadable(Path(found).parent):
             return Path(found).parent
     return None
@@ -51,11 +51,11 @@ def cached_folder(hub_id: str) -> Path | None:
 
 def cached_models() -> tuple[CachedModel, ...]:
     """Whole causal models in the hub's local cache. No network."""
-    from huggingface_hub import scan_cache_dir
+    from huggingface_hub import constants, scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
     try:
-        repos = scan_cache_dir().repos
+        repos = scan_cache_dir(constants.HF_HUB_CACHE).repos
     except CacheNotFound:
         return ()
     here = ((repo, cached_folder(repo.repo_id)) for repo in repos if repo.repo_type == "model")
@@ -76,7 +76,11 @@ def _download(hub_id: str, *, trust_remote_code: bool) -> Path:
     weights = _SAFETENSORS if any(n.endswith(".safetensors") for n in names) else _PICKLES
     code = ("*.py",) if trust_remote_code else ()
     try:
-        folder = snapshot_download(hub_id, allow_patterns=[*_SMALL_FILES, *weights, *code])
+        folder = snapshot_download(
+            hub_id,
+            cache_dir=constants.HF_HUB_CACHE,
+            allow_patterns=[*_SMALL_FILES, *weights, *code],
+        )
     except Exception as error:
         raise _explained(hub_id, error) from error
     return Path(folder)
@@ -87,7 +91,7 @@ def _files_on_the_hub(hub_id: str) -> tuple[str, ...]:
 
     try:
         info = HfApi().model_info(hub_id, timeout=_ANSWER_SECONDS)
-    # The HTTP library below the hub's client, and with it the errors of a dead network, has changed.
+    # What a dead network raises depends on the HTTP library below the hub's client.
     except Exception as error:
         raise _explained(hub_id, error) from error
     return tuple(file.rfilename for file in info.siblings or ())

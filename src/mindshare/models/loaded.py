@@ -62,7 +62,7 @@ def wrap(hf_model: Any, tokenizer: Any = None, *, name: str | None = None) -> Lo
 
 
 def _inner_model(hf_model: Any) -> Any:
-    """A PEFT wrapper holds a transformers model with the adapter's layers inside: measure that one."""
+    """A PEFT wrapper holds a transformers model with the adapter inside: measure that one."""
     active = getattr(hf_model, "active_peft_config", None)
     if active is None or not hasattr(hf_model, "get_base_model"):
         return hf_model
@@ -82,7 +82,7 @@ def _require_transformers_model(model: Any) -> None:
         raise ModelError(
             f"{type(model).__name__} is not a transformers model",
             allowed="an instance of transformers.PreTrainedModel",
-            next_step="load one with mindshare.load(...) or AutoModelForCausalLM.from_pretrained(...)",
+            next_step="load one with mindshare.load(...) or transformers' from_pretrained(...)",
         )
 
 

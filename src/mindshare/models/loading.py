@@ -39,11 +39,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A reference taken apart: a folder of plain weights, and the adapters to merge, inner first."""
+    """A reference taken apart: a folder of plain weights, and adapters to merge, inner first."""
 
     name: str
     folder: Path
-    gguf: Path | None
     adapters: tuple[Path, ...]
 
 
@@ -99,11 +98,10 @@ def _take_apart(
 ) -> _Parts:
     """Follow adapters down to the weights they stand on."""
     if reference.kind == "gguf":
-        file = _path(reference)
-        return _Parts(reference.name, convert(file, progress=progress), file, ())
+        return _Parts(reference.name, convert(_path(reference), progress=progress), ())
     folder = _folder(reference, trust_remote_code=options.trust_remote_code)
     if not is_adapter(folder):
-        return _Parts(reference.name, folder, None, ())
+        return _Parts(reference.name, folder, ())
     if folder.resolve() in above:
         raise AdapterError(
             "the adapter names itself as its base",
@@ -122,7 +120,7 @@ def _assemble(parts: _Parts, options: Options) -> tuple[Any, Any]:
 
     # Merged in float32, cast afterwards: rounding the sum once loses less than rounding its terms.
     model, tokenizer = load_pretrained(parts.folder, replace(options, dtype=torch.float32))
-    below = parts.folder.name if parts.gguf is None else parts.gguf.name
+    below = str((read_note(parts.folder) or {}).get("source", parts.folder.name))
     for folder in parts.adapters:
         model = merge_adapter(model, folder, base_name=below)
         tokenizer = load_tokenizer(folder) or tokenizer
@@ -138,14 +136,10 @@ def _final_dtype(folder: Path, options: Options) -> Any:
 
 
 def _on_record(model: Any, tokenizer: Any, parts: _Parts, reference: str) -> LoadedModel:
-    asked = (read_note(parts.folder) or {}).get("add_bos") if parts.gguf else None
-    base = (
-        [parts.gguf] if parts.gguf else [*weight_files(parts.folder), parts.folder / "config.json"]
-    )
-    prints = [
-        files_fingerprint(base),
-        *(files_fingerprint(adapter_files(a)) for a in parts.adapters),
-    ]
+    note = read_note(parts.folder)  # a conversion loaded by its own path is still that GGUF file
+    asked = note["add_bos"] if note else None
+    prints = [_base_fingerprint(parts.folder, note)]
+    prints += [files_fingerprint(adapter_files(adapter)) for adapter in parts.adapters]
     top = parts.adapters[-1].name if parts.adapters else None
     return LoadedModel(
         model=model,
@@ -159,6 +153,13 @@ def _on_record(model: Any, tokenizer: Any, parts: _Parts, reference: str) -> Loa
         device=model.device,
         adapter=" + ".join(str(a) for a in parts.adapters) or None,
     )
+
+
+def _base_fingerprint(folder: Path, note: dict[str, Any] | None) -> str:
+    """The GGUF file's own hash for a conversion; else over the weights and the config they obey."""
+    if note is not None:
+        return f"sha256:{note['sha256']}"
+    return files_fingerprint([*weight_files(folder), folder / "config.json"])
 
 
 def _path(reference: Reference) -> Path:

@@ -5,6 +5,7 @@ Nothing is printed when stderr is not a terminal. Knows nothing about what the s
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ def step(text: str, *, show: bool) -> Iterator[None]:
     """Show `text` with a spinner while the block runs."""
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console = Console(file=sys.stderr)  # bound now: the block may redirect sys.stderr
     if not (show and console.is_terminal):
         yield
         return

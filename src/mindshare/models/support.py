@@ -2,7 +2,7 @@
 
 mindshare sees attention through the one function that transformers lets models share
 (`ALL_ATTENTION_FUNCTIONS`). This table names the model types known not to go through it, so that
-the message comes early and says why; the engine decides on the calls it observes, not on this table.
+the message comes early and says why; the engine decides on the calls it observes, not on this.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def refusal(model_type: str) -> Refusal | None:
 
 
 def config_refusal(config: Any) -> Refusal | None:
-    """The same, for a config at hand: it can say that a type is used as a plain decoder after all."""
+    """The same, for a config at hand: it may say that its type is used as a plain decoder."""
     if getattr(config, "is_encoder_decoder", False):
         return ENCODER_DECODER
     inner = config.get_text_config(decoder=True)

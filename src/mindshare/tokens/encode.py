@@ -90,7 +90,7 @@ def _tokenised(text: str, tokenizer: FastTokenizer, *, add_special_tokens: bool)
     unknown = getattr(tokenizer, "unk_token_id", None)
     # An unknown token stands for characters of the text: it is special only as its own name.
     special = [
-        i in known_special and (i != unknown or shown.strip() in ("", name))
+        i in known_special and (i != unknown or shown == "" or shown.strip() == name)
         for i, name, shown in zip(ids, raw, _covered(text, ranges), strict=True)
     ]
     return _Tokens(ids, raw, ranges, added, special)

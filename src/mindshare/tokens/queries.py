@@ -75,7 +75,8 @@ def _mask(queries: QuerySet, encoded: Encoded, classed: Classed) -> NDArray[np.b
     if queries.kind == "all":
         return every
     if queries.kind == "last":
-        return every & (np.arange(len(encoded)) == len(encoded) - 1)
+        every[:-1] = False
+        return every
     if queries.kind == "class":
         name = _present(queries, classed.names, encoded)
         return np.asarray([label == name for label in classed.labels()], dtype=bool)

@@ -1,14 +1,13 @@
 """The text of one class rule becomes a `Rule`, `NAME=RULE` a `TokenClass`.
 
-    whitespace newline punctuation digit letter
-                                              a kind of character
-    special bos                               a kind of token
-    role:user, span:NAME                      the characters of a chat role or named span
-    #*                                        these characters (no letters or digits in it)
-    chars:abc                                 these characters, whatever they are
-    re:PATTERN or /PATTERN/                   characters inside a match of a regular expression
-    ids:1,2,3                                 tokens with these ids
-    RULE@NAME                                 any of these, inside span NAME (or role:NAME) only
+    whitespace, newline, punctuation, digit, letter: a kind of character
+    special, bos                a kind of token
+    role:user, span:NAME        the characters of a chat role or of a named span
+    #*                          these characters (no letters or digits in it)
+    chars:abc                   these characters, whatever they are
+    re:PATTERN or /PATTERN/     characters inside a match of a regular expression
+    ids:1,2,3                   tokens with these ids
+    RULE@NAME                   any of these, but only inside span NAME (or role:NAME)
 
 An `@` is read as the last form when a name follows it to the end. A literal one is written
 `chars:@`, last in a longer set (`chars:ab@`), or `\\@` in a regular expression. Spaces around a

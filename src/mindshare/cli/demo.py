@@ -1,0 +1,113 @@
+"""`mindshare demo`: the main job on the embedded model, from an ASCII map to a table and a folder.
+
+Every sentence is made from the numbers of the table above it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from mindshare.cli.summary import Cell, Summary
+
+ID = "demo"
+MODEL = "smollm2"
+CLASSES = {"hash": "#", "star": "*", "space": "whitespace"}
+# A shape in '#', its target in '*', and nothing but spaces around them.
+MAP = (
+    "                    ",
+    "   ####             ",
+    "   ##               ",
+    "   ##               ",
+    "                    ",
+    "             ****   ",
+    "             **     ",
+    "             **     ",
+    "                    ",
+)
+QUESTION = "Which way must the shape move to reach its target?"
+TEXT = "\n".join(["Look at this map.", "", *MAP, "", QUESTION])
+
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="The folder to write; an earlier demo is replaced."),
+]
+
+
+def demo(out: Out = Path("results/demo")) -> None:
+    """Measure the embedded model on an ASCII map: tokens, masses per layer, what they say.
+
+    \b
+    Examples:
+      mindshare demo
+      mindshare demo --out /tmp/first-look
+    """
+    from mindshare.cli.destination import check_folder
+    from mindshare.cli.measure import show_place, show_tables
+    from mindshare.cli.screen import progress_bar, say, stdout
+    from mindshare.cli.summary import summaries
+    from mindshare.cli.tokens import show_classed
+    from mindshare.models import load
+    from mindshare.prompts import Prompt
+    from mindshare.study import build_study, encode_for, measure
+    from mindshare.tokens import classify
+
+    check_folder(out, replace=_is_earlier_demo(out))
+    study = build_study(classes=CLASSES, measures=["mass", "received", "entropy", "distance"])
+    prompt = Prompt.from_text(TEXT, id=ID)
+    loaded, console = load(MODEL), stdout()
+    say(console, "1. The prompt as the model reads it, by token class")
+    say(console)
+    show_classed(console, classify(encode_for(loaded, prompt), study.token_classes()))
+    with progress_bar(show=True) as progress:
+        found = measure(loaded, prompt, study=study, progress=progress)
+    found.save(out, replace=_is_earlier_demo(out))
+    say(console)
+    say(console, f"2. Where {MODEL} looks")
+    say(console)
+    show_tables(console, found)
+    for sentence in sentences(summaries(found)[0]):
+        say(console, sentence)
+    say(console)
+    show_place(console, out)
+
+
+def sentences(summary: Summary) -> list[str]:
+    """What the table says, in words."""
+    space, named = summary.mean("space"), ("hash", "star")
+    above = sum((summary.cells[layer, "space"].lift or 0) > 1 for layer in summary.layers)
+    return [
+        *(_peak(summary, name) for name in named),
+        f"Whitespace gets {_against(space)} than its share: {space.mass:.4f} of the attention, where "
+        f"uniform\nattention would give it {space.expected:.4f} (lift in {above} of "
+        f"{len(summary.layers)} layers above 1).",
+    ]
+
+
+def _peak(summary: Summary, name: str) -> str:
+    layer = summary.peak(name)
+    cell = summary.cells[layer, name]
+    return (
+        f"The {name} tokens get most in layer {layer}: {cell.mass:.4f} of the attention, "
+        f"{cell.lift:.2f} times\nwhat uniform attention would give them there."
+    )
+
+
+def _against(cell: Cell) -> str:
+    return "more" if (cell.lift or 0) > 1 else "less"
+
+
+def _is_earlier_demo(folder: Path) -> bool:
+    """Only its own results may be replaced without being asked."""
+    import json
+
+    from mindshare.table import MANIFEST
+
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return [prompt["id"] for prompt in manifest["prompts"]] == [ID]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -1,0 +1,283 @@
+"""`mindshare measure`: a model, prompts and options become a folder of tables, and a view.
+
+The options are those of a `Study`; everything that can be refused without the model is refused
+before it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mindshare.cli.options import (
+    MODEL,
+    SOURCE,
+    ChatOption,
+    ClassOption,
+    DataOption,
+    FileOption,
+    Marked,
+    Model,
+    PolicyOption,
+    TextOption,
+    TrustRemoteCode,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mindshare.study import Measurement, Study
+
+WHAT, RESULTS = "What to measure", "Results"
+RANGES = "0,5-9|mean|all"
+
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        metavar="WORDS",
+        help="mass, received, entropy, distance; by comma, or repeated. (default: mass,received)",
+        rich_help_panel=WHAT,
+        show_default=False,
+    ),
+]
+Layers = Annotated[
+    str,
+    typer.Option("--layers", metavar=RANGES, help="Which layers.", rich_help_panel=WHAT),
+]
+Heads = Annotated[
+    str,
+    typer.Option("--heads", metavar=RANGES, help="Which query heads.", rich_help_panel=WHAT),
+]
+Queries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--queries",
+        metavar="SET",
+        help="Which tokens are asked where they look: all, last, span:NAME, class:NAME or "
+        "after:SPAN; repeatable. (default: all)",
+        rich_help_panel=WHAT,
+        show_default=False,
+    ),
+]
+Near = Annotated[
+    int | None,
+    typer.Option(
+        "--near",
+        metavar="N",
+        min=0,
+        help="'received' leaves out each key's N nearest queries. (default: 0)",
+        rich_help_panel=WHAT,
+        show_default=False,
+    ),
+]
+IncludeDiagonal = Annotated[
+    bool,
+    typer.Option(
+        "--include-diagonal",
+        help="'received' counts what a token gives itself.",
+        rich_help_panel=WHAT,
+    ),
+]
+ChunkTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--chunk-tokens",
+        metavar="N",
+        min=1,
+        help="Feed the prompt in pieces of N tokens: less memory, the same numbers.",
+        rich_help_panel=MODEL,
+        show_default=False,
+    ),
+]
+Adapter = Annotated[
+    str | None,
+    typer.Option(
+        "--adapter",
+        metavar="PATH",
+        help="A PEFT adapter to merge into the model.",
+        rich_help_panel=MODEL,
+        show_default=False,
+    ),
+]
+Dtype = Annotated[
+    str,
+    typer.Option(
+        "--dtype", metavar="DTYPE", help="float32, bfloat16 or float16.", rich_help_panel=MODEL
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, …", rich_help_panel=MODEL),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="The folder to write (default: results/MODEL-HASH, the same for the same command).",
+        rich_help_panel=RESULTS,
+        show_default=False,
+    ),
+]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="Replace results that are there.", rich_help_panel=RESULTS),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        metavar="N",
+        min=1,
+        help="Only the first N prompts of --data.",
+        rich_help_panel=SOURCE,
+        show_default=False,
+    ),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", help="Print only where the results are.", rich_help_panel=RESULTS),
+]
+
+
+def measure(
+    model: Model,
+    text: TextOption = None,
+    file: FileOption = None,
+    chat: ChatOption = None,
+    data: DataOption = None,
+    marked: Marked = False,
+    limit: Limit = None,
+    class_: ClassOption = None,
+    policy: PolicyOption = "priority",
+    measures: Measures = None,
+    layers: Layers = "all",
+    heads: Heads = "all",
+    queries: Queries = None,
+    near: Near = None,
+    include_diagonal: IncludeDiagonal = False,
+    chunk_tokens: ChunkTokens = None,
+    adapter: Adapter = None,
+    dtype: Dtype = "float32",
+    device: Device = "cpu",
+    trust_remote_code: TrustRemoteCode = False,
+    out: Out = None,
+    replace: Replace = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure where the attention goes, by token class, per layer and head.
+
+    \b
+    Examples:
+      mindshare measure smollm2 --text 'a ## b **' --class hash=# --class star='*'
+      mindshare measure smollm2 --file map.txt --class space=whitespace \\
+          --layers 0,5-9 --queries last --out results/map
+      mindshare measure smollm2 --data rows.jsonl --class digit=digit --heads mean
+    """
+    from mindshare.cli.destination import check_folder, default_folder
+    from mindshare.cli.screen import progress_bar
+    from mindshare.cli.selection import parse_selection
+    from mindshare.cli.sources import Source
+    from mindshare.models import load
+    from mindshare.study import as_prompts, build_study
+    from mindshare.study import measure as run
+
+    study = build_study(
+        classes=class_,
+        policy=policy,
+        measures=_words(measures),
+        layers=parse_selection(layers, "--layers"),
+        heads=parse_selection(heads, "--heads"),
+        queries=queries or "all",
+        near=_nearest_queries(near, include_diagonal),
+        chunk_tokens=chunk_tokens,
+    )
+    prompts = as_prompts(Source(text, file, chat, data, marked).read(limit=limit))
+    folder = out or default_folder(model, prompts, study=study.hash, adapter=adapter, dtype=dtype)
+    check_folder(folder, replace=replace)
+    loaded = load(
+        model,
+        adapter=adapter,
+        dtype=dtype,
+        device=device,
+        trust_remote_code=trust_remote_code,
+        progress=not quiet,
+    )
+    with progress_bar(show=not quiet) as progress:
+        found = run(loaded, prompts, study=study, progress=progress)
+    found.save(folder, replace=replace)
+    _show(found, study, folder, quiet=quiet)
+
+
+def show_tables(console: Console, found: Measurement) -> None:
+    """Mass and lift per layer and class, one table per query set."""
+    from mindshare.cli.mass_table import caption, mass_tables
+    from mindshare.cli.screen import in_colour, say
+    from mindshare.cli.summary import summaries
+
+    for summary in summaries(found):
+        say(console, caption(summary))
+        say(console)
+        for table in mass_tables(summary, width=console.width, colour=in_colour(console)):
+            console.print(table)
+            say(console)
+        say(console, f"Sink rate {summary.sink_rate:.2f}: that share of the heads gives the first "
+                     "token more than 0.3")  # fmt: skip
+        say(console)
+
+
+def show_place(console: Console, folder: Path) -> None:
+    from mindshare.cli.screen import say
+
+    say(console, f"Results: {folder}")
+    say(console, f'Load them with: mindshare.read("{folder}").to_pandas()')
+
+
+def _show(found: Measurement, study: Study, folder: Path, *, quiet: bool) -> None:
+    from mindshare.cli.screen import say, stdout, warn
+
+    console = stdout()
+    for name in _unmatched(found, study):
+        warn(f"class {name!r} matches no token of any prompt")
+    if quiet:
+        say(console, str(folder))
+        return
+    model = found.provenance["model"]
+    sizes = [prompt["tokens"] for prompt in found.provenance["prompts"]]
+    say(console, f"{model['name']} ({model['dtype']}), {_counted(sizes)}")
+    say(console)
+    show_tables(console, found)
+    show_place(console, folder)
+
+
+def _unmatched(found: Measurement, study: Study) -> list[str]:
+    rows = found.classes.to_pylist()
+    matched = {row["class"] for row in rows if row["n_tokens"] > 0}
+    return [name for name, _ in study.classes if name not in matched]
+
+
+def _counted(sizes: Sequence[int]) -> str:
+    if len(sizes) == 1:
+        return f"1 prompt of {sizes[0]} tokens"
+    return f"{len(sizes)} prompts of {min(sizes)} to {max(sizes)} tokens"
+
+
+def _words(given: Sequence[str] | None) -> list[str] | None:
+    """`mass,entropy` or several options, as one list."""
+    if not given:
+        return None
+    return [word.strip() for text in given for word in text.split(",") if word.strip()]
+
+
+def _nearest_queries(near: int | None, include_diagonal: bool) -> int:
+    from mindshare.errors import SelectionError
+
+    if include_diagonal and near is not None:
+        raise SelectionError(
+            f"--near {near} and --include-diagonal are given together", allowed="one of them"
+        )
+    return -1 if include_diagonal else near or 0

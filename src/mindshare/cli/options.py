@@ -1,0 +1,86 @@
+"""The options that several commands share, each written once. Knows no values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+SOURCE, MODEL = "The prompt (exactly one source)", "The model"
+
+Model: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="'smollm2' (embedded), a hub id, a folder, a .gguf file, or a PEFT adapter folder.",
+        show_default=False,
+    ),
+]
+TextOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--text", metavar="TEXT", help="This text.", rich_help_panel=SOURCE, show_default=False
+    ),
+]
+FileOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--file", metavar="FILE", help="A text file.", rich_help_panel=SOURCE, show_default=False
+    ),
+]
+ChatOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--chat",
+        metavar="FILE",
+        help="A JSON list of messages with role and content.",
+        rich_help_panel=SOURCE,
+        show_default=False,
+    ),
+]
+DataOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="JSON Lines: a text, messages or prompt field in every row.",
+        rich_help_panel=SOURCE,
+        show_default=False,
+    ),
+]
+Marked: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--marked",
+        help="Read <<name>>…<</name>> in the text as marks of a span.",
+        rich_help_panel=SOURCE,
+    ),
+]
+ClassOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class",
+        metavar="NAME=RULE",
+        help="A token class, repeatable; the first that matches wins. RULE: characters (#*), "
+        "whitespace, newline, punctuation, digit, letter, special, bos, role:NAME, span:NAME, "
+        "chars:ABC, re:PATTERN, ids:1,2; RULE@SPAN restricts it to a span.",
+        show_default=False,
+    ),
+]
+PolicyOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="How a token of mixed characters counts: priority, pure or proportional.",
+    ),
+]
+TrustRemoteCode: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        help="Run Python code that comes with the model.",
+        rich_help_panel=MODEL,
+    ),
+]

@@ -1,0 +1,208 @@
+"""The tables: what every column means, and how tables reach the disk whole or not at all.
+
+Two halves of mindshare meet only here. The left half (tensors) fills these schemas; the right half
+(statistics, figures, reports) reads them and never imports torch. Every Parquet file carries the
+definition and the unit of each of its columns; nothing in it depends on when or how fast it was
+made, so the same study gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mindshare.errors import OutputError
+
+MANIFEST = "manifest.json"
+
+DEFINITIONS: dict[str, str] = {
+    "prompt": "id of the prompt",
+    "queries": "the query set Q that the row averages over",
+    "layer": "layer, 0-based; null: mean over the layers",
+    "head": "query head, 0-based; null: mean over the heads",
+    "class": "token class of the keys; 'sink_slot' is what learned sinks take",
+    "mass": "mean over Q of the sum over the class's keys j of A[i,j]; 0..1, the classes sum to 1",
+    "share": "mass / sum of mass over the classes that were named (not 'other'); 0..1",
+    "density": "mass / number of key tokens in the class; per token",
+    "expected": "mass that uniform attention over the visible keys would give the class; 0..1",
+    "lift": "mass / expected; ratio, 1 = no preference",
+    "entropy": "mean over Q of -sum over j of A[i,j] log A[i,j]; nats",
+    "perplexity": "exp(entropy); tokens",
+    "distance": "mean over Q of the sum over j of A[i,j] (i - j); tokens",
+    "first_token": "mean over Q of A[i,0]: what the first token gets, diagonal included; 0..1",
+    "position": "position of the key token in the prompt, 0-based",
+    "received": "mean of A[i,j] over the queries i > j + near of Q (below the diagonal); 0..1",
+    "n_queries": "number of queries averaged over; for 'received' those with i > j + near",
+    "n_tokens": "number of key tokens in the class (fractional under the proportional policy)",
+    "token_id": "id of the token in the tokenizer's vocabulary",
+    "token": "the characters the token covers, or the name of a special token",
+    "start": "first character of the token in the text",
+    "stop": "one past the last character of the token in the text",
+    "special": "true for special tokens",
+    "examples": "tokens of the class, most frequent first",
+    "text": "the exact text that was tokenised",
+    "n_prompt_tokens": "number of tokens of the prompt",
+    "sink_rate": "share of the measured (layer, head) with first_token above 0.3; 0..1",
+    "bos": "whether the prompt starts with a BOS token, and who put it there",
+}
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(
+        [
+            pa.field(name, kind, metadata={"definition": DEFINITIONS[name]})
+            for name, kind in columns.items()
+        ]
+    )
+
+
+_CELL = {"prompt": pa.string(), "queries": pa.string(), "layer": pa.int32(), "head": pa.int32()}
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "mass": _schema(
+        **_CELL,
+        **{"class": pa.string()},
+        mass=pa.float32(),
+        share=pa.float32(),
+        density=pa.float32(),
+        expected=pa.float32(),
+        lift=pa.float32(),
+        n_tokens=pa.float32(),
+        n_queries=pa.int64(),
+    ),
+    "heads": _schema(
+        **_CELL,
+        entropy=pa.float32(),
+        perplexity=pa.float32(),
+        distance=pa.float32(),
+        first_token=pa.float32(),
+        n_queries=pa.int64(),
+    ),
+    "received": _schema(**_CELL, position=pa.int32(), received=pa.float32(), n_queries=pa.int64()),
+    "tokens": _schema(
+        prompt=pa.string(),
+        position=pa.int32(),
+        token_id=pa.int64(),
+        token=pa.string(),
+        start=pa.int64(),
+        stop=pa.int64(),
+        special=pa.bool_(),
+        **{"class": pa.string()},
+    ),
+    "classes": _schema(
+        prompt=pa.string(),
+        **{"class": pa.string()},
+        n_tokens=pa.float32(),
+        examples=pa.list_(pa.string()),
+    ),
+    "prompts": _schema(
+        prompt=pa.string(),
+        queries=pa.string(),
+        n_prompt_tokens=pa.int64(),
+        sink_rate=pa.float32(),
+        bos=pa.string(),
+        text=pa.string(),
+    ),
+}
+
+
+def table(name: str, columns: Mapping[str, Any], about: Mapping[str, str]) -> pa.Table:
+    """Columns → an Arrow table of the named schema; `about` goes into its metadata."""
+    schema = SCHEMAS[name].with_metadata(dict(about))
+    # NaN says that there is no such number; a table says it with null.
+    arrays = [pa.array(columns[f.name], type=f.type, from_pandas=True) for f in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def joined(parts: Sequence[pa.Table]) -> pa.Table:
+    """Rows of several prompts, in order."""
+    return pa.concat_tables(parts).combine_chunks()
+
+
+def write_folder(
+    path: Path,
+    tables: Mapping[str, pa.Table],
+    manifest: Mapping[str, Any],
+    *,
+    replace: bool = False,
+) -> Path:
+    """A folder of Parquet files and a manifest: complete, or not there at all."""
+    path = Path(path)
+    if path.exists() and not replace:
+        raise OutputError(
+            f"{path} exists already",
+            next_step="choose another folder, remove this one, or ask to replace it",
+        )
+    if path.exists() and not (path / MANIFEST).is_file():
+        raise OutputError(
+            f"{path} exists and is not a folder of mindshare results, so it is not replaced",
+            next_step="choose another folder",
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise OutputError(
+            f"can't write to {path.parent}: {error.strerror}", next_step="choose another folder"
+        ) from error
+    try:
+        _fill(building, tables, manifest)
+        _swap_in(building, path)
+    except OSError as error:
+        raise OutputError(
+            f"can't write {path}: {error.strerror}",
+            next_step="free some space or choose another folder; nothing was left half-written",
+        ) from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return path
+
+
+def _fill(folder: Path, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any]) -> None:
+    for name, content in tables.items():
+        pq.write_table(content, folder / f"{name}.parquet", compression="zstd")
+        _flush(folder / f"{name}.parquet")
+    text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    _flush(folder / MANIFEST)
+    folder.chmod(0o755)  # mkdtemp made it private
+
+
+def _flush(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _swap_in(building: Path, path: Path) -> None:
+    if not path.exists():
+        building.rename(path)
+        return
+    old = building.with_name(building.name + ".old")
+    path.rename(old)
+    building.rename(path)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def read_folder(path: Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """The tables and the manifest of a results folder."""
+    path = Path(path)
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        names = manifest["tables"]
+        return {name: pq.read_table(path / f"{name}.parquet") for name in names}, manifest
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid) as error:
+        raise OutputError(
+            f"{path} is not a folder of mindshare results ({type(error).__name__}: {error})",
+            next_step="name a folder written by `mindshare measure … --out FOLDER`",
+        ) from error

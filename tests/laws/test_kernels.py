@@ -1,0 +1,165 @@
+"""Every kernel equals the reference, for every shape and mask it accepts."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mindshare.attention import blockwise, fused, reference
+from mindshare.attention.call import AttentionCall, Found, Wanted
+from mindshare.attention.masks import Causal, Everything, Rule, Visibility
+
+# batch, heads, KV heads, tokens, dim, value dim
+SHAPES = [
+    (1, 9, 3, 300, 64, 64),  # grouped queries, several tiles
+    (3, 4, 4, 50, 16, 8),  # one KV head per head, values narrower than keys
+    (2, 8, 1, 130, 32, 32),  # one KV head for all
+    (1, 2, 2, 700, 8, 16),  # values wider than keys
+    (5, 6, 2, 17, 8, 8),  # many short rows, batched products
+    (1, 1, 1, 1, 4, 4),  # a single token
+]
+QUERY_SETS = [None, "weights"]
+
+
+def call_of(shape: tuple[int, ...], visible: Visibility | None = None, **extra: object):
+    batch, heads, kv_heads, tokens, dim, value_dim = shape
+    generator = torch.Generator().manual_seed(tokens)
+
+    def random(*size: int) -> torch.Tensor:
+        return torch.randn(*size, generator=generator)
+
+    return AttentionCall(
+        query=random(batch, heads, tokens, dim) * 2,
+        key=random(batch, kv_heads, tokens, dim),
+        value=random(batch, kv_heads, tokens, value_dim),
+        scale=dim**-0.5,
+        visible=visible or Causal(tokens, tokens),
+        **extra,  # type: ignore[arg-type]
+    )
+
+
+def wanted_of(shape: tuple[int, ...], *, near: int = 0, weights: str | None = None) -> Wanted:
+    batch, _, _, tokens, _, _ = shape
+    generator = torch.Generator().manual_seed(7)
+    columns = torch.rand(batch, tokens, 4, generator=generator)
+    query_weights = torch.rand(batch, 3, tokens, generator=generator) if weights else None
+    return Wanted(columns, True, query_weights, near, entropy=True, distance=True)
+
+
+def assert_same(found: Found, right: Found, *, tokens: int) -> None:
+    limits = {
+        "output": 1e-5,
+        "given": 1e-5,
+        "received": 1e-5 * max(1, tokens**0.5),  # sums over up to `tokens` queries
+        "entropy": 1e-4,
+        "distance": 1e-6 * max(100, tokens),  # tokens, relative to the longest distance
+    }
+    for name, limit in limits.items():
+        mine, reference_ = getattr(found, name), getattr(right, name)
+        assert mine.shape == reference_.shape, name
+        assert (mine.double() - reference_.double()).abs().max() < limit, name
+
+
+@pytest.mark.parametrize("kernel", [blockwise, fused])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("near", [-1, 0, 5])
+@pytest.mark.parametrize("weights", QUERY_SETS)
+def test_causal(kernel, shape, near, weights) -> None:
+    call, wanted = call_of(shape), wanted_of(shape, near=near, weights=weights)
+    assert_same(kernel.run(call, wanted), reference.run(call, wanted), tokens=shape[3])
+
+
+def window(tokens: int, size: int) -> Rule:
+    def rows(start: int, stop: int) -> torch.Tensor:
+        apart = torch.arange(start, stop)[:, None] - torch.arange(tokens)
+        return ((apart >= 0) & (apart < size))[None, None]
+
+    return Rule(tokens, tokens, rows=rows)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("near", [-1, 0, 5])
+@pytest.mark.parametrize("weights", QUERY_SETS)
+def test_windows_softcap_and_sinks(shape, near, weights) -> None:
+    sinks = torch.randn(shape[1], generator=torch.Generator().manual_seed(3))
+    call = call_of(shape, window(shape[3], 20), softcap=3.0, sinks=sinks)
+    wanted = wanted_of(shape, near=near, weights=weights)
+    assert_same(blockwise.run(call, wanted), reference.run(call, wanted), tokens=shape[3])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("per_head", [False, True])
+def test_any_mask_and_bias(shape, per_head) -> None:
+    batch, heads, _, tokens, _, _ = shape
+    generator = torch.Generator().manual_seed(5)
+    lead = (1, heads) if per_head else (batch, 1)
+    seen = torch.rand(*lead, tokens, tokens, generator=generator) > 0.4
+    seen |= torch.eye(tokens, dtype=torch.bool)  # every query sees itself
+    bias = torch.randn(1, heads, tokens, tokens, generator=generator)
+    visible = Rule(tokens, tokens, rows=lambda a, b: seen[:, :, a:b])
+    call, wanted = call_of(shape, visible, bias=bias), wanted_of(shape)
+    assert_same(blockwise.run(call, wanted), reference.run(call, wanted), tokens=tokens)
+
+
+@pytest.mark.parametrize("shape", SHAPES[:4])
+def test_no_mask(shape) -> None:
+    call, wanted = call_of(shape, Everything(shape[3], shape[3])), wanted_of(shape)
+    assert_same(blockwise.run(call, wanted), reference.run(call, wanted), tokens=shape[3])
+
+
+@pytest.mark.parametrize("shape", SHAPES[:5])
+def test_later_queries_over_a_cache(shape) -> None:
+    whole = call_of(shape)
+    tokens, past = shape[3], shape[3] // 3
+    visible = Causal(tokens - past, tokens, first_query=past)
+    call = AttentionCall(whole.query[:, :, past:], whole.key, whole.value, whole.scale, visible)
+    wanted = wanted_of(shape)
+    found, right = blockwise.run(call, wanted), reference.run(call, wanted)
+    assert_same(found, right, tokens=tokens)
+    all_at_once = reference.run(whole, wanted)
+    assert all_at_once.given is not None
+    assert found.given is not None
+    assert (all_at_once.given[:, :, past:] - found.given).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("kernel", [blockwise, fused])
+@pytest.mark.parametrize(("dtype", "limit"), [(torch.bfloat16, 2e-2), (torch.float16, 2e-3)])
+def test_half_precision_is_widened_inside(kernel, dtype, limit) -> None:
+    shape = SHAPES[0]
+    exact = call_of(shape)
+    half = AttentionCall(
+        exact.query.to(dtype),
+        exact.key.to(dtype),
+        exact.value.to(dtype),
+        exact.scale,
+        exact.visible,
+    )
+    wanted = wanted_of(shape)
+    found, right = kernel.run(half, wanted), reference.run(half, wanted)
+    assert found.output.dtype == dtype
+    assert found.given is not None
+    assert right.given is not None
+    # The statistics are as exact as in float32; only the output is rounded to the model's dtype.
+    assert (found.given.double() - right.given).abs().max() < 1e-5
+    assert (found.output.double() - right.output.double()).abs().max() < limit
+
+
+def test_thread_count_changes_nothing_beyond_float_error() -> None:
+    shape, threads = SHAPES[0], torch.get_num_threads()
+    call, wanted = call_of(shape), wanted_of(shape)
+    right = reference.run(call, wanted)
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            assert_same(blockwise.run(call, wanted), right, tokens=shape[3])
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_fully_hidden_rows_stay_finite() -> None:
+    shape = (2, 2, 1, 30, 8, 8)
+    seen = torch.ones(30, 30, dtype=torch.bool).tril()[None, None].repeat(2, 1, 1, 1)
+    seen[1, :, :, :10] = False  # the second row is padded on the left
+    visible = Rule(30, 30, rows=lambda a, b: seen[:, :, a:b])
+    found = blockwise.run(call_of(shape, visible), wanted_of(shape))
+    assert found.output.isfinite().all()

@@ -1,0 +1,119 @@
+"""Prompts hold exactly what they were given, or say what is wrong with it."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from mindshare.errors import PromptError
+from mindshare.prompts import Message, Prompt
+
+
+def test_a_text_prompt_keeps_text_spans_and_id():
+    prompt = Prompt.from_text("look: ###", {"map": [6, 9]}, id="one")
+    assert (prompt.text, prompt.messages, prompt.id) == ("look: ###", None, "one")
+    assert prompt.spans == {"map": ((6, 9),)}
+
+
+def test_a_name_may_have_several_ranges_in_any_order():
+    prompt = Prompt.from_text("abcdef", {"x": [[4, 6], (0, 1)]})
+    assert prompt.spans["x"] == ((0, 1), (4, 6))
+
+
+def test_a_chat_prompt_takes_messages_or_mappings():
+    prompt = Prompt.from_chat(
+        [Message("system", "Be brief."), {"role": "user", "content": "Hi"}], {"x": [1, 0, 2]}
+    )
+    assert prompt.text is None
+    assert prompt.messages == (Message("system", "Be brief."), Message("user", "Hi"))
+    assert prompt.spans == {"x": ((1, 0, 2),)}
+
+
+def test_marks_in_text_and_in_messages_become_spans():
+    assert Prompt.from_text("a<<x>>b<</x>>", marked=True).spans == {"x": ((1, 2),)}
+    chat = Prompt.from_chat(
+        [
+            {"role": "user", "content": "<<x>>a<</x>>b"},
+            {"role": "assistant", "content": "c<<x>>d<</x>>"},
+        ],
+        marked=True,
+    )
+    assert [message.content for message in chat.messages or ()] == ["ab", "cd"]
+    assert chat.spans == {"x": ((0, 0, 1), (1, 1, 2))}
+
+
+def test_without_marked_marks_are_text():
+    assert Prompt.from_text("a<<x>>b<</x>>").text == "a<<x>>b<</x>>"
+
+
+def test_the_default_id_follows_from_the_content():
+    one, same = Prompt.from_text("hello"), Prompt.from_text("hello")
+    assert one.id == same.id
+    assert len(one.id) == 12
+    assert int(one.id, 16) >= 0
+    others = [
+        Prompt.from_text("hello!"),
+        Prompt.from_text("hello", {"x": [0, 1]}),
+        Prompt.from_chat([Message("user", "hello")]),
+        Prompt.from_chat([Message("system", "hello")]),
+    ]
+    assert len({one.id, *(other.id for other in others)}) == 5
+
+
+def test_prompts_survive_pickling():
+    prompt = Prompt.from_text("hello", {"x": [0, 1]})
+    assert pickle.loads(pickle.dumps(prompt)) == prompt
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Prompt.from_text(""), "the prompt is empty"),
+        (lambda: Prompt.from_text(3), "is int, not text"),
+        (lambda: Prompt(), "either a text or a chat"),
+        (lambda: Prompt(text="a", messages=(Message("user", "b"),)), "either a text or a chat"),
+        (lambda: Prompt.from_chat([]), "no messages"),
+        (lambda: Prompt.from_chat([Message("user", "")]), "the chat is empty"),
+        (lambda: Prompt.from_chat([{"role": "user"}]), "message 0 needs .* found: role"),
+        (lambda: Prompt.from_chat(["hi"]), "message 0 needs .* found: str"),
+        (
+            lambda: Prompt.from_chat([{"role": "user", "content": ["a"]}]),
+            r"content is list, not text \(in message 0\)",
+        ),
+        (lambda: Message("", "x"), "empty role"),
+        (lambda: Prompt.from_text("a\ud800b"), "character 1 .*surrogate"),
+        (lambda: Prompt.from_text("abc", {"1x": [0, 1]}), "'1x' cannot name a span"),
+        (lambda: Prompt.from_text("abc", {"x": [0, 4]}), r"'x' \(0, 4\) is outside; .* 3 char"),
+        (lambda: Prompt.from_text("abc", {"x": [-1, 2]}), r"'x' \(-1, 2\) is outside"),
+        (lambda: Prompt.from_text("abc", {"x": [2, 2]}), r"'x' \(2, 2\) is empty"),
+        (lambda: Prompt.from_text("abc", {"x": [2, 1]}), r"'x' \(2, 1\) is reversed"),
+        (lambda: Prompt.from_text("abc", {"x": []}), "not a character range"),
+        (lambda: Prompt.from_text("abc", {"x": "ab"}), "not a character range"),
+        (lambda: Prompt.from_text("abc", {"x": [0, 1.5]}), "not a character range"),
+        (lambda: Prompt.from_text("abc", {"x": [0, 1, 2]}), r"\[start, end\]"),
+        (
+            lambda: Prompt.from_chat([Message("user", "abc")], {"x": [0, 1]}),
+            r"\[message, start, end\]",
+        ),
+        (lambda: Prompt.from_chat([Message("user", "abc")], {"x": [1, 0, 1]}), "names message 1"),
+        (
+            lambda: Prompt.from_text("<<x>>a<</x>>", {"x": [0, 1]}, marked=True),
+            "both given and marked",
+        ),
+    ],
+)
+def test_bad_input_is_named(build, message):
+    with pytest.raises(PromptError, match=message):
+        build()
+
+
+def test_importing_prompts_and_tokens_loads_no_model_library():
+    code = (
+        "import sys, mindshare.prompts, mindshare.tokens;"
+        "print([m for m in ('torch', 'transformers', 'tokenizers') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
