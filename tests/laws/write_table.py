@@ -91,7 +91,7 @@ def compare(model_type: str) -> Comparison:
         layer: expected(a[0], columns)
         for layer, a in zip(attention_layers(model_type), matrices, strict=True)
     }
-    totals = torch.stack([mass[..., CLASSES:].sum(-1) for mass in seen.mass.values()])
+    totals = torch.cat([mass[..., CLASSES:].sum(-1).flatten() for mass in seen.mass.values()])
     features, output = watched(model, ids[None])
     return Comparison(
         layers=seen.layers,
@@ -195,9 +195,21 @@ def watched(model: Any, ids: torch.Tensor) -> tuple[tuple[str, ...], float]:
         with watching(model, watcher):
             with_us = model(input_ids=ids, use_cache=False).logits
     features = _structure(model) | watcher.features
-    if getattr(model.config.get_text_config(), "attention_chunk_size", None):
+    config = model.config.get_text_config()
+    if getattr(config, "attention_chunk_size", None):
         features = features - {"window"} | {"chunks"}
+    if len(configured_layers(config)) < config.num_hidden_layers:
+        features.add("hybrid")
     return tuple(sorted(features)), float((alone - with_us).abs().max() / alone.abs().max())
+
+
+def configured_layers(config: Any) -> tuple[int, ...]:
+    """The layers that the config itself says attend."""
+    kinds = getattr(config, "layers_block_type", None) or getattr(config, "layer_types", None)
+    if kinds is None:
+        return tuple(range(config.num_hidden_layers))
+    recurrent = {"linear_attention", "conv", "moe", "mlp", "mamba", "recurrent"}
+    return tuple(layer for layer, kind in enumerate(kinds) if kind not in recurrent)
 
 
 def _structure(model: torch.nn.Module) -> set[str]:
@@ -207,7 +219,8 @@ def _structure(model: torch.nn.Module) -> set[str]:
         "experts": r"\.experts?\b|\bmoe\b",
         "QK norm": r"\b(q|k|qk|query|key)_?(layer)?_?norm\b",
         "latent keys": r"\bkv_a_|\bkv_b_proj\b",
-        "hybrid": r"\bmamba\b|\blinear_attn\b|\bconv\b|\brg_lru\b|\bmixer\.conv1d\b",
+        "hybrid": r"\bmamba\b",
+        "image layers left out": r"\bcross_attn\b",
     }
     return {feature for feature, sign in signs.items() if re.search(sign, names)}
 
@@ -294,4 +307,5 @@ def _hook_sentence(hooked: list[str]) -> str:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    torch.set_num_threads(1)  # the matrices are too small to share
     Path(sys.argv[1]).write_text(table(), encoding="utf-8")

@@ -54,7 +54,8 @@ SMALL: Settings = {
     # random weights of about unit gain
     "initializer_range": 0.18, "query_pre_attn_scalar": 8,
     # what is seen
-    "sliding_window": WINDOW, "attention_chunk_size": 16,
+    "sliding_window": WINDOW, "use_sliding_window": True, "sliding_window_size": WINDOW,
+    "attention_window_size": WINDOW, "attention_chunk_size": 16,
     # experts
     "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4, "moe_num_experts": 4,
     "num_experts_per_tok": 2, "num_experts_per_token": 2, "moe_topk": 2, "moe_k": 2,
@@ -82,6 +83,10 @@ _INDEXER = {
 
 # What a type needs beyond SMALL; also used where the type is the inner config of another one.
 SETTINGS: Mapping[str, Settings] = {
+    **dict.fromkeys(
+        ("dots1", "laguna", "mellum", "qwen2", "qwen2_moe", "qwen3", "smollm3"),
+        {"layer_types": _WINDOW_THEN_FULL},
+    ),
     **dict.fromkeys(("axk1", "deepseek_v2", "deepseek_v3", "glm4_moe_lite", "minicpm3"), _LATENT),
     "youtu": _LATENT,
     "longcat_flash": {
@@ -114,6 +119,7 @@ SETTINGS: Mapping[str, Settings] = {
         "layer_types": _RECURRENT_THEN_FULL, "shared_intermediate_size": 16, "mamba_chunk_size": 8,
     },
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_dt_rank": 4},
+    "lfm2": {"layer_types": ["conv", "full_attention"] * 2},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2, "num_dense_layers": 1},
     "nemotron_h": {
         "layers_block_type": ["linear_attention", "full_attention", "moe", "full_attention"],
@@ -168,8 +174,15 @@ EXACT: tuple[str, ...] = tuple(
 # The attention layers of types that have others too; every other type attends in all of them.
 ATTENTION_LAYERS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(
-        "bailing_hybrid bamba granitemoehybrid jamba kimi_linear lfm2_moe nemotron_h".split(), (1, 3)
+        """
+        bailing_hybrid bamba granitemoehybrid jamba kimi_linear lfm2 lfm2_moe nemotron_h olmo_hybrid
+        qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_next
+        """.split(),
+        (1, 3),
     ),
+    "minimax": (0, 2),
+    "recurrent_gemma": (2,),
+    "mllama": (0, 1, 2),  # layer 3 attends to images only
 }
 
 
@@ -272,6 +285,8 @@ def _sharpen(model: torch.nn.Module) -> None:
         of_scores = _MAKES_QUERIES_AND_KEYS.search(name) is not None
         if "sink" in name:
             parameter.normal_()
+        elif name.endswith(".temp"):  # multiplies normalised keys
+            parameter.fill_(8.0)
         elif not parameter.any():  # a bias, or a norm whose gain is one plus its weight
             parameter.normal_(mean=0.75 if of_scores else 0.0, std=0.5)
         elif of_scores:

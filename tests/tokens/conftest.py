@@ -28,18 +28,36 @@ CORPUS = [
     "Paris is the capital of France. Hello again!  two   spaces",
     "def f(x):\n    return x\n\n# a *bold* and **strong** ## 123 4242 café naïve 🙂 🙂",
 ] * 20
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """How byte-level vocabularies write bytes: printable as themselves, others from U+0100 on."""
+    same = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    moved = [byte for byte in range(256) if byte not in same]
+    return {chr(byte): byte for byte in same} | {
+        chr(256 + place): byte for place, byte in enumerate(moved)
+    }
+
+
+BYTE_OF = _byte_alphabet()
 SPECIAL = ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 LAW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
-def _byte_level(*, trim: bool, prefix: bool = False) -> Tokenizer:
+ABSENT = frozenset([0x04, 0x1D, 0x2A, 0xF0, 0xF1])
+
+
+def _byte_level(
+    *, trim: bool, prefix: bool = False, absent: frozenset[int] = frozenset()
+) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
     tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(CORPUS, _bpe_trainer(SPECIAL, alphabet))
+    alphabet = [c for c in pre_tokenizers.ByteLevel.alphabet() if BYTE_OF[c] not in absent]
+    corpus = [text.replace("*", "").replace("🙂", "") for text in CORPUS] if absent else CORPUS
+    tokenizer.train_from_iterator(corpus, _bpe_trainer(SPECIAL, alphabet))
     tokenizer.post_processor = processors.ByteLevel(add_prefix_space=prefix, trim_offsets=trim)
     return tokenizer
 
@@ -119,6 +137,10 @@ BUILDERS = {
     "bytes-spaces-trimmed": lambda: _spaces_kept(trim=True),
     "bytes-bos": lambda: _template(_byte_level(trim=True), "<s> $A"),
     "bytes-bos-eos": lambda: _template(_byte_level(trim=False), "<s> $A </s>"),
+    "lacking": lambda: _byte_level(trim=False, absent=ABSENT),
+    "lacking-trimmed": lambda: _byte_level(trim=True, absent=ABSENT),
+    "lacking-prefixed": lambda: _byte_level(trim=True, prefix=True, absent=ABSENT),
+    "lacking-nfc": lambda: _nfc(_byte_level(trim=True, absent=ABSENT)),
     "llama": lambda: _template(_byte_fallback_bpe(_llama_normalizer()), "<s> $A"),
     "llama-metaspace": lambda: _byte_fallback_bpe(
         pre_tokenizer=pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
@@ -139,7 +161,8 @@ BUILDERS = {
     ),
     "nfc": lambda: _nfc(_byte_level(trim=False)),
 }
-KEEPS_ALL = [name for name in BUILDERS if name not in ("stripping", "nfc")]
+LACKING = ["lacking", "lacking-trimmed", "lacking-prefixed"]
+KEEPS_ALL = [n for n in BUILDERS if n not in ("stripping", "nfc") and not n.startswith("lacking")]
 BY_BYTES = [name for name in KEEPS_ALL if name != "unigram-unk"]
 
 

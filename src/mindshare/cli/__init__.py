@@ -39,8 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         tell_error(error)
         return MISTAKE
     except (KeyboardInterrupt, typer.Abort):
-        print("mindshare: stopped; nothing was written", file=sys.stderr)
-        return INTERRUPTED
+        code = INTERRUPTED
     except BrokenPipeError:  # the reader of our output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -50,6 +49,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         error.show()  # type: ignore[attr-defined]
         return MISTAKE
+    if code == INTERRUPTED:  # newer parsers return it, older ones raise
+        print("mindshare: stopped; nothing was written", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 

@@ -6,16 +6,19 @@ made visible, and no control character of a prompt reaches the terminal. Knows n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from mindshare.cli.numbers import count_text
 from mindshare.cli.palette import class_shades
 from mindshare.tokens import OTHER, Classed, Encoded
 
 SAME_CHARACTER = "⁺"
+_EXAMPLES_WIDTH = 36  # of 80 columns
 _VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 
 
@@ -33,6 +36,7 @@ def coloured_text(classed: Classed) -> Text:
         for line in piece.splitlines(keepends=True):
             text.append(line.rstrip("\n"), style)
             text.append("\n" if line.endswith("\n") else "")
+    text.remove_suffix("\n")  # whoever prints it ends the line
     return text
 
 
@@ -43,7 +47,7 @@ def plain_text(classed: Classed) -> str:
         shown = piece.rstrip("\n")  # the line break itself goes behind the bracket
         framed = shown if label == OTHER else f"[{label}:{shown}]"
         parts.append(framed + piece[len(shown) :] if label != OTHER else piece)
-    return "".join(parts)
+    return "".join(parts).removesuffix("\n")
 
 
 def legend(classed: Classed, *, colour: bool) -> Table:
@@ -51,15 +55,18 @@ def legend(classed: Classed, *, colour: bool) -> Table:
     shades = class_shades(classed.names)
     rules = {rule.name: str(rule).partition("=")[2] for rule in classed.classes.rules}
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("class", no_wrap=True, max_width=16)
-    table.add_column("tokens", no_wrap=True, justify="right")
-    table.add_column("rule", no_wrap=True, max_width=22)
-    table.add_column("examples", no_wrap=True, overflow="ellipsis")
+    for heading in ("class", "tokens", "rule", "examples"):
+        right = heading == "tokens"
+        table.add_column(heading, no_wrap=True, justify="right" if right else "left")
     for name, count in classed.counts().items():
         style = shades[name][0] if colour else ""
-        examples = Text("  ").join(Text(visible(example), style) for example in count.examples)
-        rule = visible(rules.get(name, "all the rest"))
-        table.add_row(Text(name, style), f"{count.tokens:.4g}", Text(rule), examples)
+        rule = visible(rules[name]) if name in rules else "all the rest"
+        table.add_row(
+            Text(_short(name, 14), style),
+            count_text(count.tokens),
+            Text(_short(rule, 14)),
+            Text("  ").join(_examples(count.examples, style)),
+        )
     return table
 
 
@@ -91,6 +98,21 @@ def remarks(classed: Classed) -> list[str]:
 
 def has_split_characters(encoded: Encoded) -> bool:
     return any(_continues(encoded, i) for i in range(len(encoded)))
+
+
+def _examples(pieces: Sequence[str], style: str) -> Iterator[Text]:
+    """As many as fit beside the other columns."""
+    left = _EXAMPLES_WIDTH
+    for piece in pieces:
+        shown = _short(visible(piece), 12)
+        left -= cell_len(shown) + 2
+        if left < 0:
+            return
+        yield Text(shown, style)
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _tokens(classed: Classed) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from mindshare.cli.summary import Cell, Summary
+    from mindshare.study import Measurement
 
 ID = "demo"
 MODEL = "smollm2"
@@ -48,7 +49,6 @@ def demo(out: Out = Path("results/demo")) -> None:
     from mindshare.cli.destination import check_folder
     from mindshare.cli.measure import show_place, show_tables
     from mindshare.cli.screen import progress_bar, say, stdout
-    from mindshare.cli.summary import summaries
     from mindshare.cli.tokens import show_classed
     from mindshare.models import load
     from mindshare.prompts import Prompt
@@ -69,21 +69,30 @@ def demo(out: Out = Path("results/demo")) -> None:
     say(console, f"2. Where {MODEL} looks")
     say(console)
     show_tables(console, found)
-    for sentence in sentences(summaries(found)[0]):
+    for sentence in sentences(found):
         say(console, sentence)
     say(console)
     show_place(console, out)
 
 
-def sentences(summary: Summary) -> list[str]:
-    """What the table says, in words."""
-    space, named = summary.mean("space"), ("hash", "star")
+def sentences(found: Measurement) -> list[str]:
+    """What the tables say, in words."""
+    from statistics import fmean
+
+    from mindshare.cli.summary import summaries
+
+    summary = summaries(found)[0]
+    space = summary.mean("space")
     above = sum((summary.cells[layer, "space"].lift or 0) > 1 for layer in summary.layers)
+    first = fmean(found.heads.column("first_token").to_pylist())
+    token = found.tokens.column("token")[0].as_py()
     return [
-        *(_peak(summary, name) for name in named),
-        f"Whitespace gets {_against(space)} than its share: {space.mass:.4f} of the attention, where "
-        f"uniform\nattention would give it {space.expected:.4f} (lift in {above} of "
-        f"{len(summary.layers)} layers above 1).",
+        _peak(summary, "hash"),
+        _peak(summary, "star"),
+        f"Whitespace gets {_against(space)} than its share: {space.mass:.4f} of the attention, "
+        f"where uniform\nattention would give it {space.expected:.4f}; it gets more than that in "
+        f"{above} of {len(summary.layers)} layers.",
+        f"The first token alone ({token!r}) takes {first:.4f}, mean over all layers and heads.",
     ]
 
 

@@ -11,16 +11,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from mindshare.cli.numbers import count_text, lift_text, mass_text
 from mindshare.cli.palette import class_shades
 from mindshare.cli.summary import Cell, Summary
 
-_LAYER, _CLASS = 7, 14  # columns on the screen, with the space between them
-_NAME = _CLASS - 2
+_LAYER, _CLASS, _BETWEEN = 5, 12, 3  # characters
 
 
 def mass_tables(summary: Summary, *, width: int, colour: bool) -> Iterator[Table]:
     """As many tables as the width asks for."""
-    beside = max(1, (width - _LAYER) // _CLASS)
+    beside = max(1, (width - _LAYER) // (_CLASS + _BETWEEN))
     for start in range(0, len(summary.classes), beside):
         yield _table(summary, summary.classes[start : start + beside], colour=colour)
 
@@ -29,23 +29,14 @@ def caption(summary: Summary) -> str:
     """What the numbers are, in the words of the definitions."""
     over = "mean over heads" + (" and prompts" if summary.prompts > 1 else "")
     return (
-        f"mass per class and layer, {over}; ×lift (1 = no preference); queries: {summary.queries}"
+        f"Mass per class and layer ({over}), queries: {summary.queries}\n"
+        "×lift: mass / what uniform attention would give (×1 = no preference)"
     )
 
 
 def number(cell: Cell) -> str:
     """`0.1234 ×1.23`"""
-    return f"{cell.mass:.4f} {lift(cell):>5}"
-
-
-def lift(cell: Cell) -> str:
-    """Three digits and ×, or a dash where there is no such number."""
-    value = cell.lift
-    if value is None:
-        return "–"
-    return (
-        f"×{value:.2f}" if value < 9.995 else f"×{value:.1f}" if value < 99.95 else f"×{value:.0f}"
-    )
+    return f"{mass_text(cell.mass)} {lift_text(cell.lift):>5}"
 
 
 def _table(summary: Summary, names: Sequence[str], *, colour: bool) -> Table:
@@ -66,9 +57,9 @@ def _table(summary: Summary, names: Sequence[str], *, colour: bool) -> Table:
 
 def _heading(summary: Summary, name: str, style: str) -> Text:
     count = summary.tokens[name]
-    shown = name if len(name) <= _NAME else name[: _NAME - 1] + "…"
+    shown = name if len(name) <= _CLASS else name[: _CLASS - 1] + "…"
     unit = "" if count is None else "token" if count == 1 else "tokens"
-    below = "learned" if count is None else f"{count:.4g} {unit}"
+    below = "learned" if count is None else f"{count_text(count)} {unit}"
     return Text.assemble((shown, style), "\n", (below, "not bold"))
 
 

@@ -69,7 +69,8 @@ def _show_list(console: Console, rows: Iterable[CatalogueRow]) -> None:
     from mindshare.models.catalogue import EMBEDDED_HINT
 
     rows = tuple(rows)
-    here = [row for row in rows if row.installed]
+    embedded = {f"converted from {row.source}" for row in rows if row.kind == "embedded"}
+    here = [row for row in rows if row.installed and row.source not in embedded]
     known = [row for row in rows if not row.installed]
     if here:
         say(console, "On this machine, without a network")

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Two shades of each, so that neighbouring tokens of one class stay apart. Text and background are
-# both set: they are readable on dark and on light terminals.
+# Two shades of each, so that neighbouring tokens of one class stay apart. These are the sixteen
+# colours every terminal has, text and background both set: readable on dark and on light.
 _SHADES = (
-    ("black on #ffaf5f", "black on #d7875f"),
-    ("black on #5fd7ff", "black on #5fafd7"),
-    ("black on #afd787", "black on #87af5f"),
-    ("black on #ffafd7", "black on #d787af"),
-    ("black on #ffff87", "black on #d7d75f"),
-    ("black on #d7afff", "black on #af87d7"),
-    ("black on #87ffd7", "black on #5fd7af"),
+    ("black on yellow", "black on bright_yellow"),
+    ("black on cyan", "black on bright_cyan"),
+    ("black on magenta", "black on bright_magenta"),
+    ("black on green", "black on bright_green"),
+    ("white on blue", "black on bright_blue"),
+    ("white on red", "black on bright_red"),
 )
-_OTHER = ("#dadada on #303030", "#dadada on #444444")
+_OTHER = ("default", "underline")
 
 
 def class_shades(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Two rich styles per class; the last name is `other`, in grey."""
+    """Two rich styles per class; `other` and what learned sinks take have no colour."""
     shades = {name: _SHADES[i % len(_SHADES)] for i, name in enumerate(names)}
     return {**shades, "other": _OTHER, "sink_slot": _OTHER}

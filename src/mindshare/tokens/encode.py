@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from mindshare.errors import PromptError, TokenError
 from mindshare.prompts import CharRange, Prompt
+from mindshare.tokens.bytewalk import absent_bytes, walked_ranges
 from mindshare.tokens.chat import render_chat
 from mindshare.tokens.encoded import (
     DUMMY_PREFIX,
@@ -21,7 +22,7 @@ from mindshare.tokens.encoded import (
     Encoded,
     FastTokenizer,
 )
-from mindshare.tokens.offsets import exact_ranges, is_space_marker, uncovered_ranges
+from mindshare.tokens.offsets import exact_ranges, is_space_marker, place_added, uncovered_ranges
 
 FAST_NEEDED = "load the model's fast tokenizer (AutoTokenizer with a tokenizer.json in the folder)"
 
@@ -74,26 +75,48 @@ class _Tokens:
 def _tokenised(text: str, tokenizer: FastTokenizer, *, add_special_tokens: bool) -> _Tokens:
     ids, reported = _ask(text, tokenizer, add_special_tokens)
     raw = tokenizer.convert_ids_to_tokens(ids)
-    known_special = _special_ids(tokenizer)
-    added = [i in known_special and s >= e for i, (s, e) in zip(ids, reported, strict=True)]
+    known, unknown = _special_ids(tokenizer), getattr(tokenizer, "unk_token_id", None)
+    shown = _covered(text, reported)
+    added = [token in known and not covered for token, covered in zip(ids, shown, strict=True)]
     if all(added):
         raise PromptError(
             f"the tokenizer makes no tokens of {text[:40]!r}",
             allowed="text with at least one character the tokenizer keeps",
         )
-    ranges = exact_ranges(text, raw, reported, added)
+    # An unknown token stands for characters of the text: it is special only as its own name.
+    special = [
+        token in known and (token != unknown or covered.strip() == name or not covered)
+        for token, name, covered in zip(ids, raw, shown, strict=True)
+    ]
+    tokens = _Tokens(ids, raw, reported, added, special)
+    # Where an unknown token stands in for what the vocabulary lacks, nothing is dropped.
+    stands_in = any(i == unknown and not own for i, own in zip(ids, special, strict=True))
+    absent = frozenset[int]() if stands_in else absent_bytes(tokenizer, text)
+    return replace(tokens, ranges=_exact(text, tokens, absent))
+
+
+def _exact(text: str, tokens: _Tokens, absent: frozenset[int]) -> list[CharRange]:
+    if not absent:
+        ranges = exact_ranges(text, tokens.raw, tokens.ranges, tokens.added)
+    else:
+        ranges = walked_ranges(
+            text, tokens.raw, tokens.ranges, fixed=tokens.special, absent=absent
+        ) or _unplaceable(absent)
+        place_added(ranges, tokens.added)
     if any(a[0] > b[0] or a[1] > b[1] for a, b in pairwise(ranges)):
         raise TokenError(
             "the tokenizer's character offsets go backwards, so its tokens cannot be placed",
             next_step=FAST_NEEDED,
         )
-    unknown = getattr(tokenizer, "unk_token_id", None)
-    # An unknown token stands for characters of the text: it is special only as its own name.
-    special = [
-        i in known_special and (i != unknown or shown == "" or shown.strip() == name)
-        for i, name, shown in zip(ids, raw, _covered(text, ranges), strict=True)
-    ]
-    return _Tokens(ids, raw, ranges, added, special)
+    return ranges
+
+
+def _unplaceable(absent: frozenset[int]) -> NoReturn:
+    dropped = ", ".join(f"0x{byte:02x}" for byte in sorted(absent))
+    raise TokenError(
+        f"the tokenizer rewrites the text and drops bytes ({dropped}): its tokens cannot be placed",
+        next_step="take the characters with these bytes out of the prompt",
+    )
 
 
 def _ask(

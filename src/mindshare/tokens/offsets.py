@@ -33,7 +33,7 @@ def exact_ranges(
     _empty_dummy_prefixes(raw, ranges, own)
     _fill_gaps(text, raw, ranges, own)
     _split_byte_runs(text, raw, ranges, own)
-    _place_added(ranges, added)
+    place_added(ranges, added)
     return ranges
 
 
@@ -118,7 +118,7 @@ def _split_byte_runs(
             ranges[index] = (owner, owner + 1)
 
 
-def _place_added(ranges: list[CharRange], added: Sequence[bool]) -> None:
+def place_added(ranges: list[CharRange], added: Sequence[bool]) -> None:
     """A token the tokenizer added stands, empty, where the token before it ends."""
     cursor = 0
     for index, is_added in enumerate(added):

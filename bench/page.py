@@ -1,0 +1,140 @@
+"""The results as docs/performance.md. Every figure on the page comes from bench/results.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+TARGETS = {
+    "mass": {256: 1.08, 1024: 1.06, 4096: 1.05, 8192: 1.05},
+    "mass + received": {256: 1.12, 1024: 1.12, 4096: 1.25, 8192: 1.35},
+}
+BATCH_TARGET = 1.15
+MEMORY_TARGET = 1.25
+
+
+def write_page(results: dict[str, Any], path: Path) -> None:
+    parts = [_intro(results["machine"])]
+    sections = {
+        "speed": _speed,
+        "batch": _batch,
+        "memory": _memory,
+        "long": _long,
+    }
+    parts += [section(results) for name, section in sections.items() if name in results]
+    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _intro(machine: dict[str, Any]) -> str:
+    return f"""# Performance
+
+What it costs to see where attention goes. SmolLM2-135M (30 layers, 9 heads, 3 KV heads), float32, all
+layers and heads, {machine["cores"]} cores ({machine["processor"]}, {machine["instructions"]}),
+{machine["memory_gb"]} GB, torch {machine["torch"]}, transformers {machine["transformers"]}, Python
+{machine["python"]}. The baseline is the plain forward pass with transformers' `sdpa` attention, base
+model without its language-model head. Made by `make bench`, which writes this page from
+`bench/results.json`; one part can be repeated with `python -m bench speed` (or `eager`, `batch`,
+`memory`, `long`).
+"""
+
+
+def _speed(results: dict[str, Any]) -> str:
+    speed = results["speed"]
+    rows = []
+    for tokens in (int(t) for t in speed):
+        found = speed[str(tokens)]
+        eager = found.get("eager") or _eager(results, tokens)
+        cells = [f"{tokens:,}", f"{found['plain']:.2f} s"]
+        for way in ("mass", "mass + received"):
+            ratio = found[way] / found["plain"]
+            target = TARGETS[way][tokens]
+            cells.append(
+                f"{ratio:.3f} (target {target:.2f}{'' if ratio <= target else ', missed'})"
+            )
+        for way in ("mass + entropy", "mass + distance"):
+            cells.append(f"{found[way] / found['plain']:.2f}")
+        cells.append(eager if isinstance(eager, str) else f"{eager / found['plain']:.2f}")
+        rows.append(_row(cells))
+    head = (
+        "tokens",
+        "plain pass",
+        "mass",
+        "mass + received",
+        "mass + entropy",
+        "mass + distance",
+        "eager with attentions, same reductions",
+    )
+    return f"""## Time, as a ratio to the plain pass
+
+One process, interleaved, the minimum of 3 to 9 rounds after a warm-up. Four classes, every query.
+Eager passes at 4,096 tokens and more run once, in a process of their own.
+
+{_table(head, rows)}
+"""
+
+
+def _eager(results: dict[str, Any], tokens: int) -> str | float:
+    found = results.get("eager", {}).get(str(tokens), "not run")
+    if isinstance(found, str):
+        return found
+    # Its own process has its own plain pass; carry the ratio over.
+    plain: float = results["speed"][str(tokens)]["plain"]
+    return float(found["eager"]) / float(found["plain"]) * plain
+
+
+def _batch(results: dict[str, Any]) -> str:
+    found = results["batch"]
+    ratios = [found[way] / found["plain"] for way in ("mass", "mass + received")]
+    said = "" if max(ratios) <= BATCH_TARGET else ", missed"
+    return f"""## A batch
+
+64 prompts of 80 to 120 tokens, padded on the right, against the plain padded batch
+({found["plain"]:.2f} s): mass {ratios[0]:.3f}, mass + received {ratios[1]:.3f} (target
+{BATCH_TARGET:.2f}{said}). Minimum of 4 interleaved rounds.
+"""
+
+
+def _memory(results: dict[str, Any]) -> str:
+    rows = []
+    for key, found in results["memory"].items():
+        if key.startswith("eager"):
+            continue
+        plain = found["plain"]
+        cells = [f"{int(key):,}", f"{plain:.2f} GB"]
+        for way in ("mass", "mass + received"):
+            cells.append(f"{found[way]:.2f} GB ({found[way] / plain:.2f} ×)")
+        eager = results["memory"].get(f"eager {key}")
+        if eager is None:
+            eager = results.get("eager", {}).get(key)
+            eager = eager if isinstance(eager, str) else None
+        cells.append(f"{eager:.2f} GB" if isinstance(eager, float) else eager or "–")
+        rows.append(_row(cells))
+    head = ("tokens", "plain pass", "mass", "mass + received", "eager with attentions")
+    return f"""## Peak memory
+
+Resident set of a process that loads the model and runs one pass. Target at 4,096 and 8,192 tokens:
+at most {MEMORY_TARGET:.2f} × the plain pass.
+
+{_table(head, rows)}
+"""
+
+
+def _long(results: dict[str, Any]) -> str:
+    rows = [_row([f"{int(t):,}", f"{gb:.2f} GB"]) for t, gb in results["long"].items()]
+    first, last = min(results["long"], key=int), max(results["long"], key=int)
+    growth = (results["long"][last] - results["long"][first]) / (int(last) - int(first)) * 1e6
+    return f"""## Long contexts
+
+A llama of 2 layers and 2 heads, mass + received over the whole prompt at once, in a process of its
+own. Memory grows by {growth:.1f} kB a token from {int(first):,} to {int(last):,} tokens.
+
+{_table(("tokens", "peak memory"), rows)}
+"""
+
+
+def _table(head: tuple[str, ...], rows: list[str]) -> str:
+    return "\n".join([_row(list(head)), _row(["---"] * len(head)), *rows])
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

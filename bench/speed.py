@@ -1,0 +1,61 @@
+"""Ratios to the plain forward pass: one process, interleaved, the minimum of several rounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import torch
+
+import mindshare
+from bench import workloads
+
+ROUNDS = {256: 9, 1024: 7, 4096: 4, 8192: 3}
+
+
+def interleaved(ways: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+    """The shortest time of each way in seconds; the first round warms up and does not count."""
+    best = dict.fromkeys(ways, float("inf"))
+    for round_ in range(rounds + 1):
+        for name, run in ways.items():
+            started = time.perf_counter()
+            run()
+            if round_ > 0:
+                best[name] = min(best[name], time.perf_counter() - started)
+    return best
+
+
+def by_length(tokens: int) -> dict[str, float]:
+    model = mindshare.load("smollm2").model
+    ids = workloads.inputs(tokens)
+    names = ["plain", *workloads.WAYS]
+    if tokens <= 1024:
+        names.append("eager")
+    return interleaved({n: workloads.named(n, model, ids) for n in names}, ROUNDS[tokens])
+
+
+def eager_once(tokens: int) -> dict[str, float]:
+    """Long eager passes, in a process of their own: they may not fit."""
+    model = mindshare.load("smollm2").model
+    ids = workloads.inputs(tokens)
+    ways = {n: workloads.named(n, model, ids) for n in ("plain", "eager")}
+    best = dict.fromkeys(ways, float("inf"))
+    for name, run in ways.items():
+        started = time.perf_counter()
+        run()
+        best[name] = time.perf_counter() - started
+    return best
+
+
+def batch(size: int = 64, tokens: int = 100) -> dict[str, float]:
+    """Prompts of 80 to 120 tokens, padded on the right, against the plain padded batch."""
+    model = mindshare.load("smollm2").model
+    lengths = torch.linspace(tokens - 20, tokens + 20, size).long()
+    ids = workloads.inputs(int(lengths.max()), batch=size)
+    valid = torch.arange(ids.shape[1]) < lengths[:, None]
+    ways = {
+        "plain": workloads.plain(model, ids),
+        "mass": workloads.measured(model, ids, valid=valid, received=False),
+        "mass + received": workloads.measured(model, ids, valid=valid),
+    }
+    return interleaved(ways, 4)

@@ -1,0 +1,82 @@
+"""What is timed: one forward pass of the base model, and what each way of measuring adds to it.
+
+A workload is a function without arguments that runs one pass and keeps nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from mindshare.attention.forward import run_pass, without_head
+from mindshare.attention.interface import implementation
+from mindshare.attention.watcher import Request
+
+CLASSES = 4  # three classes and `other`, as in the chart the project started from
+
+
+def inputs(tokens: int, *, batch: int = 1, vocabulary: int = 49000) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(tokens)
+    return torch.randint(3, vocabulary, (batch, tokens), generator=generator)
+
+
+def classes(tokens: int, *, batch: int = 1) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(tokens)
+    labels = torch.randint(0, CLASSES, (batch, tokens), generator=generator)
+    return torch.nn.functional.one_hot(labels, CLASSES).float()
+
+
+def plain(model: Any, ids: torch.Tensor) -> Callable[[], None]:
+    decoder = without_head(model)
+
+    def run() -> None:
+        with torch.inference_mode(), implementation(model, "sdpa"):
+            decoder(input_ids=ids, use_cache=False)
+
+    return run
+
+
+def measured(
+    model: Any, ids: torch.Tensor, *, valid: torch.Tensor | None = None, **wanted: Any
+) -> Callable[[], None]:
+    valid = torch.ones(ids.shape, dtype=torch.bool) if valid is None else valid
+    columns = classes(ids.shape[1], batch=len(ids))
+    request = Request(columns=columns, valid=valid, **wanted)
+
+    def run() -> None:
+        run_pass(model, ids, request)
+
+    return run
+
+
+def eager(model: Any, ids: torch.Tensor) -> Callable[[], None]:
+    """What people write today: all matrices at once, then the same masses and column means."""
+    decoder = without_head(model)
+    columns = classes(ids.shape[1], batch=len(ids))
+
+    def run() -> None:
+        with torch.inference_mode(), implementation(model, "eager"):
+            attentions = decoder(input_ids=ids, use_cache=False, output_attentions=True).attentions
+            for a in attentions:
+                _ = a @ columns[:, None]
+                _ = a.tril(-1).sum(2)
+
+    return run
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "mass": {"received": False},
+    "mass + received": {"received": True},
+    "mass + entropy": {"received": False, "entropy": True},
+    "mass + distance": {"received": False, "distance": True},
+}
+
+
+def named(way: str, model: Any, ids: torch.Tensor) -> Callable[[], None]:
+    if way == "plain":
+        return plain(model, ids)
+    if way == "eager":
+        return eager(model, ids)
+    return measured(model, ids, **WAYS[way])

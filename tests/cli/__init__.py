@@ -1,0 +1,1 @@
+"""The command line, command by command, on tiny real models."""

@@ -1,0 +1,1 @@
+"""What a newcomer types, from the shell, on the embedded model."""
