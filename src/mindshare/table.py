@@ -101,7 +101,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         prompt=pa.string(),
         **{"class": pa.string()},
         n_tokens=pa.float32(),
-        examples=pa.list_(pa.string()),
+        examples=pa.list_(pa.field("element", pa.string())),  # the name Parquet gives it
     ),
     "prompts": _schema(
         prompt=pa.string(),

@@ -164,15 +164,16 @@ class TestDestination:
 
     def test_exists(self, mindshare: Mindshare) -> None:
         Path("out").mkdir()
-        refused(
-            mindshare("measure", "any", *TEXT, "--out", "out"), "out exists already", "--replace"
-        )
+        (Path("out") / "manifest.json").write_text("{}")
+        ran = mindshare("measure", "any", *TEXT, "--out", "out")
+        refused(ran, "out exists already", "Next: add --replace")
 
     def test_not_results(self, mindshare: Mindshare) -> None:
         Path("out").mkdir()
         (Path("out") / "thesis.txt").write_text("precious")
-        ran = mindshare("measure", "any", *TEXT, "--out", "out", "--replace")
-        refused(ran, "not a folder of mindshare results")
+        for options in ((), ("--replace",)):
+            ran = mindshare("measure", "any", *TEXT, "--out", "out", *options)
+            refused(ran, "out exists already, and is not a folder of mindshare results")
         assert (Path("out") / "thesis.txt").read_text() == "precious"
 
     def test_below_a_file(self, mindshare: Mindshare) -> None:
@@ -187,7 +188,7 @@ class TestDestination:
         Path("out").mkdir()
         manifest = Path("out") / "manifest.json"
         manifest.write_text(json.dumps({"prompts": [{"id": "mine"}]}))
-        refused(mindshare("demo", "--out", "out"), "out exists already")
+        refused(mindshare("demo", "--out", "out"), "out exists already, and is not an earlier demo")
         assert manifest.exists()
 
 

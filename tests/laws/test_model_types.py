@@ -16,7 +16,9 @@ import pytest
 import torch
 import transformers
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-from write_table import (
+
+from mindshare.attention.capture import Capture, CaptureOptions, capture
+from tests.laws.write_table import (
     CLASSES,
     EVERYTHING,
     attention_layers,
@@ -28,18 +30,25 @@ from write_table import (
     key_weights,
     prompt,
 )
-from zoo import ATTENTION_LAYERS, EXACT, REFUSED, TRANSFORMERS, UNBUILDABLE, build
-
-from mindshare.attention.capture import Capture, CaptureOptions, capture
+from tests.laws.zoo import (
+    ATTENTION_LAYERS,
+    CHANGED_BY_CHUNKS,
+    EXACT,
+    REFUSED,
+    TRANSFORMERS,
+    UNBUILDABLE,
+    build,
+)
 
 LIMITS = {"mass": 2e-4, "received": 2e-4, "entropy": 1e-3, "distance": 1e-2}
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
 # One of each kind of attention there is.
-REPRESENTATIVES = (
-    "cohere2 deepseek_v3 gemma2 gemma3_text gemma3n_text gpt2 gpt_neox gpt_oss jamba llama "
-    "llama4_text mistral qwen3 qwen3_next"
-).split()
+_KINDS = """
+    cohere2 deepseek_v3 gemma2 gemma3_text gemma3n_text gpt2 gpt_neox gpt_oss inkling_text jamba
+    lfm2 llama llama4_text mistral nemotron_h qwen3 qwen3_next
+"""
+REPRESENTATIVES = _KINDS.split()
 
 FEATURES = {
     "deepseek_v3": "latent keys",
@@ -152,20 +161,33 @@ def test_a_hybrid_shows_the_attention_layers_of_its_config(model_type: str) -> N
 # Ways of feeding a prompt
 
 
-def assert_same(left: Capture, right: Capture, *, tokens: int | None = None) -> None:
-    assert left.layers == right.layers
+def assert_same(left: Capture, right: Capture) -> None:
+    """In the layers of `left`."""
     for name, limit in LIMITS.items():
-        for layer, values in getattr(right, name).items():
-            apart = (getattr(left, name)[layer] - values).abs()
+        for layer, values in getattr(left, name).items():
+            apart = (getattr(right, name)[layer] - values).abs()
             assert float(apart.max()) <= limit, (name, layer)
 
 
-@pytest.mark.parametrize("model_type", REPRESENTATIVES)
+@pytest.mark.parametrize("model_type", sorted(set(REPRESENTATIVES) - set(CHANGED_BY_CHUNKS)))
 def test_a_prompt_in_chunks_equals_the_whole(model_type: str) -> None:
     model, ids, columns = build(known(model_type)), prompt(), key_weights()
     whole = capture(model, ids, columns, options=EVERYTHING)
     chunked = CaptureOptions(entropy=True, distance=True, chunk_tokens=13)
-    assert_same(capture(model, ids, columns, options=chunked), whole)
+    in_chunks = capture(model, ids, columns, options=chunked)
+    assert in_chunks.layers == whole.layers
+    assert_same(in_chunks, whole)
+
+
+@pytest.mark.parametrize("model_type", CHANGED_BY_CHUNKS)
+def test_some_models_are_themselves_changed_by_chunks(model_type: str) -> None:
+    model, ids = build(known(model_type)), prompt()[None]
+    with torch.inference_mode():
+        whole = model(input_ids=ids, use_cache=False).logits[:, 13:26]
+        first = model(input_ids=ids[:, :13], use_cache=True)
+        cache = getattr(first, "past_key_values", None)
+        second = model(input_ids=ids[:, 13:26], past_key_values=cache, use_cache=True).logits
+    assert float((second - whole).abs().max() / whole.abs().max()) > 0.01
 
 
 @pytest.mark.parametrize("model_type", REPRESENTATIVES)
@@ -175,9 +197,7 @@ def test_some_layers_equal_the_same_layers_of_the_whole(model_type: str) -> None
     whole = capture(model, ids, columns, options=EVERYTHING)
     some = capture(model, ids, columns, layers=[chosen], options=EVERYTHING)
     assert some.layers == (chosen,)
-    for name, limit in LIMITS.items():
-        apart = getattr(some, name)[chosen] - getattr(whole, name)[chosen]
-        assert float(apart.abs().max()) <= limit, name
+    assert_same(some, whole)
 
 
 @pytest.mark.parametrize("model_type", REPRESENTATIVES)

@@ -1,8 +1,8 @@
 """Every type of the zoo → how far mindshare is from its own eager attention → docs/models.md.
 
-Run `python tests/laws/write_table.py docs/models.md`. The expected numbers come from the matrices the
-model itself returns when it is asked for them (`output_attentions`), on a copy set to eager; nothing
-of mindshare's self-check is used. Where a model returns none, forward hooks catch them.
+Run `python -m tests.laws.write_table docs/models.md`. The expected numbers come from the matrices
+the model itself returns when it is asked for them (`output_attentions`), on a copy set to eager;
+nothing of mindshare's self-check is used. Where a model returns none, forward hooks catch them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,22 @@ from typing import Any
 
 import torch
 import transformers
-from zoo import ATTENTION_LAYERS, EXACT, LAYERS, REFUSED, UNBUILDABLE, VOCABULARY, build
 
 from mindshare.attention.call import AttentionCall
 from mindshare.attention.capture import Capture, CaptureOptions, capture
 from mindshare.attention.interface import watching
 from mindshare.attention.watcher import Request, Watcher
 from mindshare.errors import MindshareError
+from tests.laws.zoo import (
+    ATTENTION_LAYERS,
+    CHANGED_BY_CHUNKS,
+    EXACT,
+    LAYERS,
+    REFUSED,
+    UNBUILDABLE,
+    VOCABULARY,
+    build,
+)
 
 TOKENS = 45
 CLASSES = 5
@@ -63,9 +72,7 @@ class Comparison:
 
 def prompt(tokens: int = TOKENS, *, seed: int = 1) -> torch.Tensor:
     """[token]; no special tokens."""
-    return torch.randint(
-        3, VOCABULARY, (tokens,), generator=torch.Generator().manual_seed(seed)
-    )
+    return torch.randint(3, VOCABULARY, (tokens,), generator=torch.Generator().manual_seed(seed))
 
 
 def key_weights(tokens: int = TOKENS) -> torch.Tensor:
@@ -133,7 +140,7 @@ def largest_error(seen: Capture, wanted: dict[int, Expected], name: str) -> floa
 def eager_attention(
     model: torch.nn.Module, ids: torch.Tensor, mask: torch.Tensor | None = None
 ) -> tuple[list[torch.Tensor], bool]:
-    """A [batch, head, query, key] of each attention layer in order, and whether hooks were needed."""
+    """A [batch, head, query, key] of each attention layer in order; whether hooks were needed."""
     twin: Any = copy.deepcopy(model)
     twin.set_attn_implementation("eager")
     options = {} if mask is None else {"attention_mask": mask}
@@ -256,14 +263,18 @@ Each model type below is built tiny, with random weights whose attention is made
 and chunks shorter than that. mindshare's masses, received attention, entropy and distance of every
 layer, head and token are compared with the same numbers computed in float64 from the attention
 matrices that the model's own eager code returns. The largest difference allowed is 2e-4 for masses
-and received attention, 1e-3 nats for entropy and 1e-2 tokens for distance. The tests also check that
-the masses of all classes sum to 1 (less where a learned sink takes its part), that the model's logits
-are the same whether or not mindshare watches, and that the model is left as it was found.
+and received attention, 1e-3 nats for entropy and 1e-2 tokens for distance. The tests also check
+that the masses of all classes sum to 1 (less where a learned sink takes its part), that the model's
+logits are the same whether or not mindshare watches, and that the model is left as it was found.
 
-**{exact} types are exact**, {refused} are refused with the reason, and {unbuilt} can't be built here:
-together every causal-LM type of transformers {version}. {hooked}
+**{exact} types are exact**, {refused} are refused with the reason, and {unbuilt} can't be built
+here: together every causal-LM type of transformers {version}. {hooked}
 
-The table is written by `python tests/laws/write_table.py docs/models.md`.
+A long prompt can be fed in pieces through the model's own cache. {changed} are not the same models
+then, with or without mindshare: recurrent states start anew with each piece, or the cache drops
+keys that the mask shows. Measure these whole.
+
+The tables are written by `python -m tests.laws.write_table docs/models.md`.
 """
 
 
@@ -274,6 +285,7 @@ def table() -> str:
         _INTRODUCTION.format(
             tokens=TOKENS, exact=len(EXACT), refused=len(REFUSED), unbuilt=len(UNBUILDABLE),
             version=transformers.__version__, hooked=_hook_sentence(hooked),
+            changed=", ".join(CHANGED_BY_CHUNKS),
         ),
         "## Exact\n",
         "| type | attention | layers seen | max error, masses | max error, received |",

@@ -1,13 +1,14 @@
 """A model type's name → a tiny random model of that type, or why there is none.
 
-Every causal-LM type that transformers 5.22.2 knows is in exactly one of three tables: EXACT (measured,
-and equal to the model's own eager attention), REFUSED (built and turned away, with the reason) and
-UNBUILDABLE (transformers cannot make one here). Sizes are small, seeds fixed, weights random.
+Every causal-LM type that transformers 5.22.2 knows is in exactly one of three tables: EXACT
+(measured, and equal to the model's own eager attention), REFUSED (built and turned away, with the
+reason) and UNBUILDABLE (transformers cannot make one here). Sizes are small, seeds fixed, weights
+random.
 
-Attention of a freshly initialised model is nearly uniform, which would hide errors. So `build` draws
-every linear layer anew with unit gain, multiplies what makes queries and keys by 1.75, and fills
-parameters that start as all zeros (learned sinks, biases) with noise. Knows nothing of mindshare but
-its error classes.
+Attention of a freshly initialised model is nearly uniform, which would hide errors. So `build`
+draws every linear layer anew with unit gain, multiplies what makes queries and keys by 1.75, and
+fills learned sinks and parameters that start as all zeros with noise. Knows nothing of mindshare
+but its error classes.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ SMALL: Settings = {
     "image_size": 16, "patch_size": 8,
 }  # fmt: skip
 
+_WITH_WINDOWS = "dots1 laguna mellum qwen2 qwen2_moe qwen3 smollm3"
+_WITH_LATENT_KEYS = "axk1 deepseek_v2 deepseek_v3 glm4_moe_lite minicpm3 youtu"
 _LATENT = {"num_key_value_heads": 4}  # latent attention has as many key heads as query heads
 _RECURRENT_THEN_FULL = ["linear_attention", "full_attention"] * 2
 _WINDOW_THEN_FULL = ["sliding_attention", "full_attention"] * 2
@@ -83,12 +86,8 @@ _INDEXER = {
 
 # What a type needs beyond SMALL; also used where the type is the inner config of another one.
 SETTINGS: Mapping[str, Settings] = {
-    **dict.fromkeys(
-        ("dots1", "laguna", "mellum", "qwen2", "qwen2_moe", "qwen3", "smollm3"),
-        {"layer_types": _WINDOW_THEN_FULL},
-    ),
-    **dict.fromkeys(("axk1", "deepseek_v2", "deepseek_v3", "glm4_moe_lite", "minicpm3"), _LATENT),
-    "youtu": _LATENT,
+    **dict.fromkeys(_WITH_WINDOWS.split(), {"layer_types": _WINDOW_THEN_FULL}),  # noqa: RUF024
+    **dict.fromkeys(_WITH_LATENT_KEYS.split(), _LATENT),
     "longcat_flash": {
         **_LATENT, "num_layers": 2, "num_hidden_layers": 4, "zero_expert_num": 1,
         "expert_ffn_hidden_size": 16,
@@ -110,6 +109,7 @@ SETTINGS: Mapping[str, Settings] = {
             "hidden_size": 32, "ffn_hidden_size": 48, "moe_num_experts": 4, "moe_top_k": 2,
         },
     },
+    "doge": {"keep_window_size": 24},
     "falcon_h1": {"mamba_d_ssm": 64, "mamba_chunk_size": 8},
     "gemma3n_text": {
         "layer_types": _WINDOW_THEN_FULL, "num_kv_shared_layers": 2, "laurel_rank": 4,
@@ -146,16 +146,17 @@ SETTINGS: Mapping[str, Settings] = {
     # refused, but to be refused they have to exist
     "blt": {"encoder_hash_byte_group_vocab": 50},
     "cpmant": {"position_bias_num_buckets": 16},
-    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
+    "gemma4_assistant": {
+        "text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0},
+    },
     "gpt_neo": {"attention_types": [[["global", "local"], 2]], "window_size": WINDOW},
     "mamba2": {"head_dim": 16, "n_groups": 1},
     "qwen4_exp_text": _INDEXER,
     "reformer": {"is_decoder": True, "axial_pos_embds": False},
-    "roc_bert": {"enable_pronunciation": False, "enable_shape": False},
+    "roc_bert": {"enable_pronunciation": False, "enable_shape": False, "shape_vocab_size": 8},
 }  # fmt: skip
 
-EXACT: tuple[str, ...] = tuple(
-    """
+_EXACT = """
     afmoe apertus arcee aria_text axk1 bailing_hybrid bamba beam biogpt bitnet cohere cohere2
     cohere2_moe cohere_compass_text ctrl cwm dbrx deepseek_v2 deepseek_v3 doge dots1 emu3 ernie4_5
     ernie4_5_moe exaone4 exaone_moe falcon_h1 flex_olmo flint fuyu gemma gemma2 gemma3 gemma3_text
@@ -163,27 +164,30 @@ EXACT: tuple[str, ...] = tuple(
     glm4_moe_lite got_ocr2 gpt-sw3 gpt2 gpt_bigcode gpt_neox gpt_oss granite granitemoe
     granitemoehybrid granitemoeshared helium hunyuan_v1_dense hunyuan_v1_moe hy_v3 hyperclovax
     inkling_text jais2 jamba jetmoe kimi_linear kolibri1 laguna lfm2 lfm2_moe llama llama4
-    llama4_text longcat_flash mellum mimo_v2_flash minicpm3 minimax minimax_m2 ministral ministral3
-    mistral mixtral mllama modernbert-decoder moshi moss_transcribe_diarize nanochat nemotron
-    nemotron_h olmo olmo2 olmo3 olmo_hybrid olmoe opt persimmon phi phi3 phi4_multimodal phimoe
-    qwen2 qwen2_moe qwen3 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_moe qwen3_next
-    recurrent_gemma seed_oss smollm3 solar_open stablelm starcoder2 vaultgemma youtu zaya
-    """.split()
-)
+    llama4_text longcat_flash mellum mimo_v2_flash minicpm3 minimax minimax_m2 ministral
+    ministral3 mistral mixtral mllama modernbert-decoder moshi moss_transcribe_diarize nanochat
+    nemotron nemotron_h olmo olmo2 olmo3 olmo_hybrid olmoe opt persimmon phi phi3 phi4_multimodal
+    phimoe qwen2 qwen2_moe qwen3 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_moe
+    qwen3_next recurrent_gemma seed_oss smollm3 solar_open stablelm starcoder2 vaultgemma youtu
+    zaya
+"""
+EXACT: tuple[str, ...] = tuple(_EXACT.split())
 
 # The attention layers of types that have others too; every other type attends in all of them.
+_SECOND_AND_FOURTH = """
+    bailing_hybrid bamba granitemoehybrid jamba kimi_linear lfm2 lfm2_moe nemotron_h olmo_hybrid
+    qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_next
+"""
 ATTENTION_LAYERS: Mapping[str, tuple[int, ...]] = {
-    **dict.fromkeys(
-        """
-        bailing_hybrid bamba granitemoehybrid jamba kimi_linear lfm2 lfm2_moe nemotron_h olmo_hybrid
-        qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_next
-        """.split(),
-        (1, 3),
-    ),
+    **dict.fromkeys(_SECOND_AND_FOURTH.split(), (1, 3)),
     "minimax": (0, 2),
     "recurrent_gemma": (2,),
     "mllama": (0, 1, 2),  # layer 3 attends to images only
 }
+
+# Fed a piece at a time through its own cache, such a model is not the same model: recurrent states
+# start anew with each piece, or the cache drops keys that the mask shows.
+CHANGED_BY_CHUNKS = ("bamba", "jamba", "moshi", "recurrent_gemma")
 
 
 @dataclass(frozen=True)
@@ -247,7 +251,8 @@ _MAKES_QUERIES_AND_KEYS = re.compile(
 
 def build(model_type: str) -> torch.nn.Module:
     """A tiny random model in float32 with peaked attention, in evaluation mode."""
-    config = AutoConfig.for_model(model_type, **_small(AutoConfig.for_model(model_type)))
+    inner = {k: v for k, v in SETTINGS.get(model_type, {}).items() if isinstance(v, dict)}
+    config = AutoConfig.for_model(model_type, **_small(AutoConfig.for_model(model_type, **inner)))
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     _sharpen(model)

@@ -50,7 +50,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()  # type: ignore[attr-defined]
         return MISTAKE
     if code == INTERRUPTED:  # newer parsers return it, older ones raise
-        print("mindshare: stopped; nothing was written", file=sys.stderr)
+        print("mindshare: stopped", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 

@@ -55,7 +55,8 @@ def demo(out: Out = Path("results/demo")) -> None:
     from mindshare.study import build_study, encode_for, measure
     from mindshare.tokens import classify
 
-    check_folder(out, replace=_is_earlier_demo(out))
+    _require_own(out)
+    check_folder(out, replace=True)
     study = build_study(classes=CLASSES, measures=["mass", "received", "entropy", "distance"])
     prompt = Prompt.from_text(TEXT, id=ID)
     loaded, console = load(MODEL), stdout()
@@ -64,7 +65,7 @@ def demo(out: Out = Path("results/demo")) -> None:
     show_classed(console, classify(encode_for(loaded, prompt), study.token_classes()))
     with progress_bar(show=True) as progress:
         found = measure(loaded, prompt, study=study, progress=progress)
-    found.save(out, replace=_is_earlier_demo(out))
+    found.save(out, replace=True)
     say(console)
     say(console, f"2. Where {MODEL} looks")
     say(console)
@@ -109,8 +110,18 @@ def _against(cell: Cell) -> str:
     return "more" if (cell.lift or 0) > 1 else "less"
 
 
+def _require_own(folder: Path) -> None:
+    """Only results of an earlier demo are replaced without being asked."""
+    from mindshare.errors import OutputError
+
+    if folder.exists() and not _is_earlier_demo(folder):
+        raise OutputError(
+            f"{folder} exists already, and is not an earlier demo's",
+            next_step="choose another folder with --out",
+        )
+
+
 def _is_earlier_demo(folder: Path) -> bool:
-    """Only its own results may be replaced without being asked."""
     import json
 
     from mindshare.table import MANIFEST

@@ -32,14 +32,14 @@ def check_folder(path: Path, *, replace: bool) -> None:
     """Refuse a folder that results can't be written to."""
     from mindshare.table import MANIFEST
 
+    if os.path.lexists(path) and not (path / MANIFEST).is_file():
+        raise OutputError(
+            f"{path} exists already, and is not a folder of mindshare results to be replaced",
+            next_step="choose another folder with --out",
+        )
     if os.path.lexists(path) and not replace:
         raise OutputError(
             f"{path} exists already", next_step="add --replace, or choose another folder with --out"
-        )
-    if os.path.lexists(path) and not (path / MANIFEST).is_file():
-        raise OutputError(
-            f"{path} exists and is not a folder of mindshare results, so it is not replaced",
-            next_step="choose another folder with --out",
         )
     _require_writable(path)
 

@@ -261,8 +261,10 @@ def _unmatched(found: Measurement, study: Study) -> list[str]:
 
 
 def _counted(sizes: Sequence[int]) -> str:
+    from mindshare.cli.numbers import counted
+
     if len(sizes) == 1:
-        return f"1 prompt of {sizes[0]} tokens"
+        return f"1 prompt of {counted(sizes[0], 'token')}"
     return f"{len(sizes)} prompts of {min(sizes)} to {max(sizes)} tokens"
 
 

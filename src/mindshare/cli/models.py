@@ -124,6 +124,7 @@ def _show_facts(console: Console, ref: str, facts: AttentionFacts) -> None:
 
 
 def _fact_lines(ref: str, facts: AttentionFacts) -> list[tuple[str, str]]:
+    from mindshare.cli.numbers import counted
     from mindshare.models import refusal
 
     lines = [("model", f"{ref} ({facts.model_type})")]
@@ -137,7 +138,10 @@ def _fact_lines(ref: str, facts: AttentionFacts) -> list[tuple[str, str]]:
     return [
         *lines,
         ("layers", _layers(facts)),
-        ("heads", f"{facts.heads} query heads, {facts.kv_heads} key-value heads"),
+        (
+            "heads",
+            f"{counted(facts.heads, 'query head')}, {counted(facts.kv_heads, 'key-value head')}",
+        ),
         ("head size", f"{facts.head_dim}"),
         ("windows", _windows(facts.windows)),
         ("sinks", "learned, reported as the class sink_slot" if facts.sinks else "none learned"),

@@ -75,13 +75,12 @@ def tokens(
 def show_classed(console: Console, classed: Classed) -> None:
     """The text, the legend, the BOS; what to beware of goes to stderr."""
     from mindshare.cli import classed_text as view
+    from mindshare.cli.numbers import counted
     from mindshare.cli.screen import in_colour, say, warn
 
     encoded, colour = classed.encoded, in_colour(console)
-    say(
-        console,
-        f"Prompt {encoded.prompt.id}: {len(encoded)} tokens, {len(encoded.text)} characters",
-    )
+    size = f"{counted(len(encoded), 'token')}, {counted(len(encoded.text), 'character')}"
+    say(console, f"Prompt {encoded.prompt.id}: {size}")
     say(console)
     if colour:
         console.print(view.coloured_text(classed))

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mindshare.attention.capture import CaptureOptions, capture, query_counts
+from mindshare.errors import ExactnessError, PromptError, SelectionError, UnsupportedModelError
+from tests.attention import tiny
+
+UNCHECKED = CaptureOptions(self_check=False)
+
+
+@pytest.fixture(scope="module")
+def model() -> torch.nn.Module:
+    return tiny.llama()
+
+
+def test_shapes_and_layers(model) -> None:
+    found = capture(model, tiny.ids(10)[0], tiny.partition(10), layers=[2, 0], options=UNCHECKED)
+    assert found.layers == (0, 2)
+    assert found.mass[0].shape == (4, 10, 4)
+    assert found.received[2].shape == (4, 10)
+    assert found.n_queries.tolist() == list(range(9, -1, -1))
+    assert found.received[0][:, 9].tolist() == [0.0] * 4  # the last token has no query after it
+    assert found.entropy == {}
+
+
+def test_a_batch_gets_a_leading_axis(model) -> None:
+    found = capture(model, tiny.ids(10, batch=3), tiny.partition(10), options=UNCHECKED)
+    assert found.mass[0].shape == (3, 4, 10, 4)
+    assert found.n_queries.shape == (3, 10)
+
+
+def test_masses_alone(model) -> None:
+    found = capture(model, tiny.ids(10), tiny.partition(10), received=False, options=UNCHECKED)
+    assert found.received == {}
+    assert set(found.kernels.values()) == {"blockwise"}
+
+
+def test_the_kernel_for_long_masses_is_the_fused_one() -> None:
+    model = tiny.llama(max_position_embeddings=2100, num_hidden_layers=1)
+    ids, columns = tiny.ids(2100), tiny.partition(2100)
+    fused = capture(model, ids, columns, received=False, options=UNCHECKED)
+    assert fused.kernels == {0: "fused"}
+    both = capture(model, ids, columns, options=UNCHECKED)
+    assert both.kernels == {0: "blockwise"}
+    assert (fused.mass[0] - both.mass[0]).abs().max() < 1e-5
+
+
+def test_query_counts_leave_out_the_near_ones() -> None:
+    weights = torch.tensor([[[1.0, 0.0, 1.0, 1.0]]])
+    assert query_counts(weights, -1)[0, 0].tolist() == [3, 2, 2, 1]
+    assert query_counts(weights, 0)[0, 0].tolist() == [2, 2, 1, 0]
+    assert query_counts(weights, 1)[0, 0].tolist() == [2, 1, 0, 0]
+    assert query_counts(weights, 9)[0, 0].tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"input_ids": torch.empty(1, 0, dtype=torch.long)}, PromptError, "nothing to measure"),
+        ({"key_weights": torch.ones(9, 2)}, SelectionError, "key_weights"),
+        ({"query_weights": torch.ones(9)}, SelectionError, "query_weights"),
+        ({"attention_mask": torch.full((1, 10), 2)}, SelectionError, "packed"),
+        ({"attention_mask": torch.zeros(1, 10)}, PromptError, "all padding"),
+        ({"layers": [7]}, SelectionError, "layer 7"),
+        ({"options": CaptureOptions(kernel="fusd")}, SelectionError, "did you mean 'fused'"),
+    ],
+)
+def test_bad_input_is_refused(model, change, error, words) -> None:
+    arguments = {
+        "input_ids": tiny.ids(10),
+        "key_weights": tiny.partition(10),
+        "options": UNCHECKED,
+        **change,
+    }
+    with pytest.raises(error, match=words):
+        capture(model, **arguments)
+
+
+def test_nan_is_refused_with_its_layer(model) -> None:
+    broken = tiny.llama()
+    broken.model.layers[1].self_attn.k_proj.weight.data[0, 0] = float("nan")
+    with pytest.raises(ExactnessError, match="layer 1, head 0 is not a number"):
+        capture(broken, tiny.ids(10), tiny.partition(10), options=UNCHECKED)
+
+
+def test_the_model_is_restored_also_after_an_exception(model) -> None:
+    model.train()
+    try:
+        assert model.config._attn_implementation == "sdpa"
+        with pytest.raises(SelectionError):
+            capture(model, tiny.ids(10), tiny.partition(10), layers=[9], options=UNCHECKED)
+        assert model.config._attn_implementation == "sdpa"
+        assert all(module.training for module in model.modules())
+        broken = tiny.ids(10) + 1000  # beyond the vocabulary: fails inside the model
+        with pytest.raises(IndexError):
+            capture(model, broken, tiny.partition(10), options=UNCHECKED)
+        assert model.config._attn_implementation == "sdpa"
+        assert model.training
+    finally:
+        model.eval()
+
+
+def test_the_registered_name_alone_refuses_to_work(model) -> None:
+    capture(model, tiny.ids(5), tiny.partition(5), options=UNCHECKED)  # registers it
+    model.set_attn_implementation("mindshare")
+    try:
+        with pytest.raises(ExactnessError, match="only while mindshare measures"):
+            model(input_ids=tiny.ids(5))
+    finally:
+        model.set_attn_implementation("sdpa")
+
+
+def test_what_is_no_transformers_model_is_refused() -> None:
+    with pytest.raises(UnsupportedModelError, match="not a transformers model"):
+        capture(torch.nn.Linear(2, 2), tiny.ids(5), tiny.partition(5), options=UNCHECKED)
+
+
+def test_longer_than_the_context_is_refused() -> None:
+    model = tiny.gpt2()  # learned positions: there are none beyond 512
+    with pytest.raises(SelectionError, match="600 tokens are more than the model's context of 512"):
+        capture(model, tiny.ids(600), tiny.partition(600), options=UNCHECKED)

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from mindshare import errors
+
+
+def test_a_message_says_what_where_allowed_and_next() -> None:
+    error = errors.SelectionError(
+        "layer 40 does not exist", where="study.toml", allowed="0 to 29", next_step="choose one"
+    )
+    assert str(error) == (
+        "layer 40 does not exist (in study.toml)\nAllowed: 0 to 29\nNext: choose one"
+    )
+    assert str(errors.PromptError("it is empty")) == "it is empty"
+
+
+def test_the_tree_in_the_docstring_is_the_tree() -> None:
+    drawn = errors.__doc__ or ""
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, errors.MindshareError):
+            assert name in drawn, name
+
+
+def test_nearest_suggests_only_what_is_near() -> None:
+    assert errors.nearest("whitespce", ["whitespace", "digit"]) == "; did you mean 'whitespace'?"
+    assert errors.nearest("xyzzy", ["whitespace", "digit"]) == ""

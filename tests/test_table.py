@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from mindshare.errors import OutputError
+from mindshare.table import DEFINITIONS, SCHEMAS, read_folder, table, write_folder
+
+TOKENS = {
+    "prompt": ["p", "p"],
+    "position": [0, 1],
+    "token_id": [5, 6],
+    "token": ["a", "b"],
+    "start": [0, 1],
+    "stop": [1, 2],
+    "special": [False, False],
+    "class": ["other", "other"],
+}
+
+
+def tables():
+    return {"tokens": table("tokens", TOKENS, {"mindshare.study": "x"})}
+
+
+def test_every_column_is_defined() -> None:
+    for name, schema in SCHEMAS.items():
+        for field in schema:
+            assert field.metadata[b"definition"].decode() == DEFINITIONS[field.name], name
+
+
+def test_nan_becomes_null() -> None:
+    columns = {name: [None] for name in SCHEMAS["heads"].names} | {"entropy": [float("nan")]}
+    assert table("heads", columns, {})["entropy"].null_count == 1
+
+
+def test_a_folder_is_written_whole(tmp_path) -> None:
+    folder = write_folder(tmp_path / "a" / "b", tables(), {"tables": ["tokens"]})
+    assert sorted(p.name for p in folder.iterdir()) == ["manifest.json", "tokens.parquet"]
+    assert pq.read_table(folder / "tokens.parquet").num_rows == 2
+    assert [p.name for p in folder.parent.iterdir()] == ["b"]  # nothing is left over
+
+
+def test_what_exists_is_not_overwritten_unless_asked(tmp_path) -> None:
+    folder = write_folder(tmp_path / "r", tables(), {"tables": ["tokens"], "n": 1})
+    with pytest.raises(OutputError, match="exists already"):
+        write_folder(folder, tables(), {"tables": ["tokens"]})
+    write_folder(folder, tables(), {"tables": ["tokens"], "n": 2}, replace=True)
+    assert read_folder(folder)[1]["n"] == 2
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("years of work")
+    with pytest.raises(OutputError, match="is not a folder of mindshare results"):
+        write_folder(precious, tables(), {"tables": ["tokens"]}, replace=True)
+    assert (precious / "thesis.txt").exists()
+
+
+def test_a_parent_that_is_a_file_is_named(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="can't write to"):
+        write_folder(tmp_path / "file" / "r", tables(), {"tables": ["tokens"]})
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """The limit on file sizes makes every write fail as a full disk would."""
+    code = f"""
+import resource, signal
+from pathlib import Path
+from tests.test_table import tables
+from mindshare.table import write_folder
+from mindshare.errors import OutputError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+content = tables()
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+try:
+    write_folder(Path({str(tmp_path / "r")!r}), content, {{"tables": ["tokens"]}})
+except OutputError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "can't write" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["missing", "manifest", "table"])
+def test_what_is_no_result_is_named(tmp_path, damage) -> None:
+    folder = write_folder(tmp_path / "r", tables(), {"tables": ["tokens"]})
+    if damage == "missing":
+        folder = tmp_path / "nowhere"
+    elif damage == "manifest":
+        (folder / "manifest.json").write_text("{")
+    else:
+        (folder / "tokens.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(OutputError, match="is not a folder of mindshare results"):
+        read_folder(folder)
+
+
+def test_the_manifest_is_json_people_can_read(tmp_path) -> None:
+    folder = write_folder(tmp_path / "r", tables(), {"tables": ["tokens"], "text": "λ"})
+    text = (folder / "manifest.json").read_text(encoding="utf-8")
+    assert "λ" in text
+    assert json.loads(text)["tables"] == ["tokens"]
