@@ -28,11 +28,11 @@ def write_page(results: dict[str, Any], path: Path) -> None:
 def _intro(machine: dict[str, Any]) -> str:
     return f"""# Performance
 
-What it costs to see where attention goes. SmolLM2-135M (30 layers, 9 heads, 3 KV heads), float32, all
-layers and heads, {machine["cores"]} cores ({machine["processor"]}, {machine["instructions"]}),
+What it costs to see where attention goes. SmolLM2-135M (30 layers, 9 heads, 3 KV heads), float32,
+all layers and heads, {machine["cores"]} cores ({machine["processor"]}, {machine["instructions"]}),
 {machine["memory_gb"]} GB, torch {machine["torch"]}, transformers {machine["transformers"]}, Python
-{machine["python"]}. The baseline is the plain forward pass with transformers' `sdpa` attention, base
-model without its language-model head. Made by `make bench`, which writes this page from
+{machine["python"]}. The baseline is the plain forward pass with transformers' `sdpa` attention, of
+the base model without its language-model head. Made by `make bench`, which writes this page from
 `bench/results.json`; one part can be repeated with `python -m bench speed` (or `eager`, `batch`,
 `memory`, `long`).
 """
@@ -66,8 +66,8 @@ def _speed(results: dict[str, Any]) -> str:
     )
     return f"""## Time, as a ratio to the plain pass
 
-One process, interleaved, the minimum of 3 to 9 rounds after a warm-up. Four classes, every query.
-Eager passes at 4,096 tokens and more run once, in a process of their own.
+One process, interleaved, the minimum of 20, 10, 5 and 4 rounds (entropy, distance and eager: 5, 3, 2
+and 1). Four classes, every query. Eager passes at 4,096 tokens and more run once, in a process of their own.
 
 {_table(head, rows)}
 """
@@ -90,7 +90,7 @@ def _batch(results: dict[str, Any]) -> str:
 
 64 prompts of 80 to 120 tokens, padded on the right, against the plain padded batch
 ({found["plain"]:.2f} s): mass {ratios[0]:.3f}, mass + received {ratios[1]:.3f} (target
-{BATCH_TARGET:.2f}{said}). Minimum of 4 interleaved rounds.
+{BATCH_TARGET:.2f}{said}). Minimum of 5 interleaved rounds.
 """
 
 

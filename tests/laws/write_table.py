@@ -248,11 +248,11 @@ def _peakedness(matrices: list[torch.Tensor]) -> float:
 
 
 def reason(model_type: str) -> tuple[str, str]:
-    """The error a refused type gets, and the first line of its message."""
+    """The error a refused type gets, and what is behind it."""
     try:
         capture(build(model_type), prompt(), key_weights())
     except MindshareError as error:
-        return type(error).__name__, error.what
+        return type(error).__name__, REFUSED[model_type].because or error.what
     raise AssertionError(f"{model_type} was measured, but the zoo says it is refused")
 
 
@@ -268,11 +268,12 @@ that the masses of all classes sum to 1 (less where a learned sink takes its par
 logits are the same whether or not mindshare watches, and that the model is left as it was found.
 
 **{exact} types are exact**, {refused} are refused with the reason, and {unbuilt} can't be built
-here: together every causal-LM type of transformers {version}. {hooked}
+here: together every causal-LM type of transformers {version}.
+{hooked}
 
-A long prompt can be fed in pieces through the model's own cache. {changed} are not the same models
-then, with or without mindshare: recurrent states start anew with each piece, or the cache drops
-keys that the mask shows. Measure these whole.
+A long prompt can be fed in pieces through the model's own cache. Some types are not the same models
+then, with or without mindshare, because recurrent states start anew with each piece, or the cache
+drops keys that the mask shows; measure these whole: {changed}.
 
 The tables are written by `python -m tests.laws.write_table docs/models.md`.
 """

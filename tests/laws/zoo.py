@@ -196,6 +196,7 @@ class Refused:
 
     error: type[MindshareError]
     says: str
+    because: str = ""  # for the page, where the message can't know
 
 
 _OWN_CODE = Refused(UnsupportedModelError, "code of its own")
@@ -226,10 +227,11 @@ _REFUSED: Mapping[Refused, str] = {
     Refused(UnsupportedModelError, "attended more than once in one pass"): "blt hrm_text zamba2",
     Refused(UnsupportedModelError, "does not say which layer it is"): "zamba",
     Refused(UnsupportedModelError, "no layer of git attended"): "git",
-    # Their eager code rescales the output by the sink and returns the weights from before that.
-    Refused(ExactnessError, "differ from this model's own eager attention"): (
-        "granite_swa granitemoe_swa"
-    ),
+    Refused(
+        ExactnessError,
+        "differ from this model's own eager attention",
+        "its eager code returns the weights from before it scales the output by the learned sink",
+    ): "granite_swa granitemoe_swa",
 }
 
 REFUSED: Mapping[str, Refused] = MappingProxyType(
@@ -249,7 +251,7 @@ _MAKES_QUERIES_AND_KEYS = re.compile(
 )
 
 
-def build(model_type: str) -> torch.nn.Module:
+def build(model_type: str) -> Any:
     """A tiny random model in float32 with peaked attention, in evaluation mode."""
     inner = {k: v for k, v in SETTINGS.get(model_type, {}).items() if isinstance(v, dict)}
     config = AutoConfig.for_model(model_type, **_small(AutoConfig.for_model(model_type, **inner)))
@@ -257,7 +259,7 @@ def build(model_type: str) -> torch.nn.Module:
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     _sharpen(model)
     model.eval()
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def _small(default: Any, asked: Settings | None = None) -> dict[str, Any]:
