@@ -66,8 +66,9 @@ def _speed(results: dict[str, Any]) -> str:
     )
     return f"""## Time, as a ratio to the plain pass
 
-One process, interleaved, the minimum of 20, 10, 5 and 4 rounds (entropy, distance and eager: 5, 3, 2
-and 1). Four classes, every query. Eager passes at 4,096 tokens and more run once, in a process of their own.
+One process, interleaved, the minimum of 20, 10, 4 and 3 rounds (entropy, distance and eager: 5, 3,
+1 and 1). Four classes, every query. Eager passes at 4,096 tokens and more run once, in a process of
+their own.
 
 {_table(head, rows)}
 """

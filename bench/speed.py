@@ -10,8 +10,8 @@ import torch
 import mindshare
 from bench import workloads
 
-ROUNDS = {256: 20, 1024: 10, 4096: 5, 8192: 4}
-FEW = {256: 5, 1024: 3, 4096: 2, 8192: 1}  # for what is only reported
+ROUNDS = {256: 20, 1024: 10, 4096: 4, 8192: 3}
+FEW = {256: 5, 1024: 3, 4096: 1, 8192: 1}  # for what is only reported
 MAIN = ("plain", "mass", "mass + received")
 
 

@@ -78,7 +78,7 @@ def test_bad_input_is_refused(model, change, error, words) -> None:
         capture(model, **arguments)
 
 
-def test_nan_is_refused_with_its_layer(model) -> None:
+def test_nan_is_refused_with_its_layer() -> None:
     broken = tiny.llama()
     broken.model.layers[1].self_attn.k_proj.weight.data[0, 0] = float("nan")
     with pytest.raises(ExactnessError, match="layer 1, head 0 is not a number"):

@@ -196,3 +196,22 @@ def test_a_long_prompt_in_chunks_equals_the_whole(smollm2) -> None:
     for layer in (0, 29):
         assert (once.mass[layer] - chunked.mass[layer]).abs().max() < 1e-4
         assert (once.received[layer] - chunked.received[layer]).abs().max() < 1e-5
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_tokens_in_chunks_equal_the_whole() -> None:
+    tokens = 100_000
+    model = tiny.llama(
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=tokens,
+    )
+    ids, columns = tiny.ids(tokens), tiny.partition(tokens)
+    once = capture(model, ids, columns, options=CaptureOptions(self_check=False))
+    pieces = CaptureOptions(self_check=False, chunk_tokens=8192)
+    chunked = capture(model, ids, columns, options=pieces)
+    for layer in (0, 1):
+        assert (once.mass[layer] - chunked.mass[layer]).abs().max() < 1e-4
+        assert (once.received[layer] - chunked.received[layer]).abs().max() < 1e-5
+        assert (once.mass[layer].sum(-1) - 1).abs().max() < 1e-4

@@ -18,6 +18,7 @@ import transformers
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from mindshare.attention.capture import Capture, CaptureOptions, capture
+from mindshare.errors import UnsupportedModelError
 from tests.laws.write_table import (
     CLASSES,
     EVERYTHING,
@@ -45,8 +46,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
 # One of each kind of attention there is.
 _KINDS = """
-    cohere2 deepseek_v3 gemma2 gemma3_text gemma3n_text gpt2 gpt_neox gpt_oss inkling_text jamba
-    lfm2 llama llama4_text mistral nemotron_h qwen3 qwen3_next
+    cohere2 deepseek_v3 doge gemma2 gemma3_text gemma3n_text gpt2 gpt_neox gpt_oss inkling_text
+    jamba lfm2 llama llama4_text mistral nemotron_h qwen3 qwen3_next
 """
 REPRESENTATIVES = _KINDS.split()
 
@@ -188,6 +189,9 @@ def test_some_models_are_themselves_changed_by_chunks(model_type: str) -> None:
         cache = getattr(first, "past_key_values", None)
         second = model(input_ids=ids[:, 13:26], past_key_values=cache, use_cache=True).logits
     assert float((second - whole).abs().max() / whole.abs().max()) > 0.01
+    options = CaptureOptions(chunk_tokens=13, self_check=False)
+    with pytest.raises(UnsupportedModelError, match="something else when it is fed in chunks"):
+        capture(model, prompt(), key_weights(), options=options)
 
 
 @pytest.mark.parametrize("model_type", REPRESENTATIVES)

@@ -157,7 +157,8 @@ SETTINGS: Mapping[str, Settings] = {
 }  # fmt: skip
 
 _EXACT = """
-    afmoe apertus arcee aria_text axk1 bailing_hybrid bamba beam biogpt bitnet cohere cohere2
+    afmoe apertus arcee aria_text axk1 bailing_hybrid bamba bart beam bigbird_pegasus biogpt bitnet
+    blenderbot blenderbot-small cohere cohere2 marian mbart pegasus plbart whisper
     cohere2_moe cohere_compass_text ctrl cwm dbrx deepseek_v2 deepseek_v3 doge dots1 emu3 ernie4_5
     ernie4_5_moe exaone4 exaone_moe falcon_h1 flex_olmo flint fuyu gemma gemma2 gemma3 gemma3_text
     gemma3n_text gemma4 gemma4_text gemma4_unified gemma4_unified_text glm glm4 glm4_moe
@@ -178,15 +179,20 @@ _SECOND_AND_FOURTH = """
     bailing_hybrid bamba granitemoehybrid jamba kimi_linear lfm2 lfm2_moe nemotron_h olmo_hybrid
     qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_next
 """
+# The decoder half of an encoder-decoder, as AutoModelForCausalLM builds it.
+_DECODERS_OF_PAIRS = """
+    bart bigbird_pegasus blenderbot blenderbot-small marian mbart pegasus plbart whisper
+"""
 ATTENTION_LAYERS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(_SECOND_AND_FOURTH.split(), (1, 3)),
+    **dict.fromkeys(_DECODERS_OF_PAIRS.split(), (0, 1)),  # built with two layers
     "minimax": (0, 2),
     "recurrent_gemma": (2,),
     "mllama": (0, 1, 2),  # layer 3 attends to images only
 }
 
 # Fed a piece at a time through its own cache, such a model is not the same model: recurrent states
-# start anew with each piece, or the cache drops keys that the mask shows.
+# start anew with each piece, or the cache drops keys that the mask shows. Chunks are refused.
 CHANGED_BY_CHUNKS = ("bamba", "jamba", "moshi", "recurrent_gemma")
 
 
@@ -201,19 +207,15 @@ class Refused:
 
 _OWN_CODE = Refused(UnsupportedModelError, "code of its own")
 _NO_ATTENTION = Refused(UnsupportedModelError, "recurrent or state-space")
-_ENCODER_DECODER = Refused(UnsupportedModelError, "encoder-decoder")
 _ENCODER = Refused(UnsupportedModelError, "it is an encoder: every token sees every other")
 _SPARSE_INDEX = Refused(UnsupportedModelError, "an indexer picks the keys of each query")
 
 _REFUSED: Mapping[Refused, str] = {
     _OWN_CODE: """
-        big_bird bloom codegen cpmant falcon gpt_neo gpt_neox_japanese gptj megatron-bert mpt mvp
-        openai-gpt prophetnet reformer rembert roformer trocr xglm xlm xlnet
+        big_bird bloom codegen cpmant falcon git gpt_neo gpt_neox_japanese gptj megatron-bert mpt
+        mvp openai-gpt prophetnet reformer rembert roformer trocr xglm xlm xlnet
     """,
     _NO_ATTENTION: "falcon_mamba mamba mamba2 rwkv xlstm",
-    _ENCODER_DECODER: """
-        bart bigbird_pegasus blenderbot blenderbot-small marian mbart pegasus plbart whisper
-    """,
     _ENCODER: """
         bert bert-generation camembert data2vec-text electra ernie roberta roberta-prelayernorm
         roc_bert xlm-roberta xlm-roberta-xl xmod
@@ -224,9 +226,8 @@ _REFUSED: Mapping[Refused, str] = {
     Refused(UnsupportedModelError, "compressed blocks"): "deepseek_v4",
     Refused(UnsupportedModelError, "two attention maps"): "diffllama",
     Refused(UnsupportedModelError, "cannot run alone"): "gemma4_assistant gemma4_unified_assistant",
-    Refused(UnsupportedModelError, "attended more than once in one pass"): "blt hrm_text zamba2",
-    Refused(UnsupportedModelError, "does not say which layer it is"): "zamba",
-    Refused(UnsupportedModelError, "no layer of git attended"): "git",
+    Refused(UnsupportedModelError, "attended more than once in one pass"): "blt hrm_text",
+    Refused(UnsupportedModelError, "does not say which layer it is"): "zamba zamba2",
     Refused(
         ExactnessError,
         "differ from this model's own eager attention",

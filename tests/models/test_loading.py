@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mindshare.errors import AdapterError, ModelError, ModelFileError, ModelNotFoundError
-from mindshare.models import LoadedModel, attention_facts, describe, load
+from mindshare.models import LoadedModel, attention_facts, describe, load, load_reader
 from mindshare.models.conversion import converted_folder
 
 from . import tiny
@@ -168,3 +168,18 @@ def test_models_without_measurable_attention_still_load(tmp_path: Path) -> None:
         MambaConfig(hidden_size=16, num_hidden_layers=1, vocab_size=32)
     ).save_pretrained(tmp_path)
     assert "state-space" in str(attention_facts(load(tmp_path)).reason_unsupported)
+
+
+def test_a_reader_reads_as_the_model_does_without_its_weights(llama_folder: Path) -> None:
+    loaded = load(llama_folder)
+    for file in llama_folder.glob("*.safetensors"):
+        file.unlink()
+    reader = load_reader(llama_folder)
+    assert reader.tokenizer is not None
+    assert reader.tokenizer("a ##")["input_ids"] == loaded.tokenizer("a ##")["input_ids"]
+    assert (reader.name, reader.add_bos) == (loaded.name, loaded.add_bos)
+    assert reader.context_length == loaded.context_length
+
+
+def test_a_reader_of_a_gguf_file_corrects_its_bos(shared_gguf: Path) -> None:
+    assert load_reader(shared_gguf).add_bos == load(shared_gguf).add_bos is True

@@ -2,6 +2,7 @@
 
     capture     the tensor-level door
     forward     runs the model, whole or in chunks, under a watcher
+    chunks      may this model be fed in chunks?
     interface   transformers' attention interface ⇄ a watcher
     watcher     attention calls → what was seen in each layer
     choose      which kernel runs a call

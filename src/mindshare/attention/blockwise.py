@@ -67,7 +67,7 @@ class _Blockwise:
         self.value = call.value.reshape(self.pairs, self.keys, -1).to(self.kind)
         self.columns = self._columns()
         self.query_weights = self._by_pair(wanted.query_weights)  # [pair, set, query]
-        self.scratch = call.query.new_empty(0, dtype=self.kind)
+        self.scratch = self.second = call.query.new_empty(0, dtype=self.kind)
         self._allocate()
 
     def _columns(self) -> torch.Tensor | None:
@@ -141,7 +141,9 @@ class _Blockwise:
         if self.given is not None:
             self._put(self.given, step, self._masses(step, tile, low, high))
         if self.entropy is not None:
-            self._put(self.entropy, step, torch.special.entr(tile).sum(-1))
+            self.second = _room(self.second, tile.numel())
+            terms = torch.special.entr(tile, out=self.second[: tile.numel()].view(tile.shape))
+            self._put(self.entropy, step, terms.sum(-1))
         if self.distance is not None:
             self._distance(step, tile, low, high)
         if self.received is not None:
@@ -150,8 +152,7 @@ class _Blockwise:
     def _scores(self, step: _Step, low: int, high: int) -> torch.Tensor:
         shape = (step.pairs, step.blocks, self.group, step.tokens, high - low)
         size = math.prod(shape)
-        if self.scratch.numel() < size:  # one buffer, reused: fresh pages cost more than the sums
-            self.scratch = self.scratch.new_empty(size)
+        self.scratch = _room(self.scratch, size)
         tile = self.scratch[:size].view(shape)
         query = self.query[step.chosen, :, step.start : step.stop].to(self.kind)
         query = query.unflatten(2, (step.blocks, -1)).transpose(1, 2)
@@ -276,6 +277,11 @@ class _Blockwise:
 def _products(tile: torch.Tensor) -> torch.Tensor:
     """[pair, block, group, token, key] as the matrices of a batched product."""
     return tile.view(-1, tile.shape[2] * tile.shape[3], tile.shape[4])
+
+
+def _room(buffer: torch.Tensor, size: int) -> torch.Tensor:
+    """A buffer of at least this size, reused: fresh pages cost more than the sums."""
+    return buffer if buffer.numel() >= size else buffer.new_empty(size)
 
 
 def _zero_diagonal(tile: torch.Tensor, first: int) -> None:

@@ -65,9 +65,9 @@ def capture(
     `received` (all alike by default); `attention_mask` [batch, token] is 1 for real tokens.
     """
     options = options or CaptureOptions()
-    ids = _batched_ids(input_ids)
+    ids = _batched_ids(torch.as_tensor(input_ids))
     request = Request(
-        columns=_columns(key_weights, ids),
+        columns=_columns(torch.as_tensor(key_weights), ids),
         valid=_valid(attention_mask, ids),
         query_weights=_query_weights(query_weights, ids),
         received=received,

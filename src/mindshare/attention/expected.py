@@ -14,8 +14,8 @@ _ROWS = 256
 
 
 def uniform_share(visible: Visibility, columns: torch.Tensor) -> torch.Tensor:
-    """[batch, head or 1, query, column] float64; `columns` is [batch, key, column]."""
-    columns = columns.double()
+    """[batch, head or 1, query, column] float64 on the CPU; `columns` is [batch, key, column]."""
+    columns = columns.double().cpu()
     running = columns.cumsum(1)
     parts = [
         _rows(visible, columns, running, start, min(start + _ROWS, visible.queries))
@@ -37,7 +37,7 @@ def _rows(
     sums = total[:, None, None].expand(-1, 1, stop - start, -1)
     count = torch.full((1, 1, stop - start, 1), float(first - low), dtype=torch.float64)
     if hidden is not None:
-        seen = (~hidden[1]).double().to(columns.device)
+        seen = (~hidden[1]).double().cpu()
         sums = sums + seen @ columns[:, None, first:high]
-        count = count.to(columns.device) + seen.sum(-1, keepdim=True)
+        count = count + seen.sum(-1, keepdim=True)
     return sums / count.clamp(min=1.0)

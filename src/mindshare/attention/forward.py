@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from mindshare.attention.chunks import require_chunkable
 from mindshare.attention.interface import watching
 from mindshare.attention.watcher import Request, Watcher, require_finite
 from mindshare.errors import MindshareError, SelectionError, UnsupportedModelError
@@ -32,6 +33,8 @@ def run_pass(
     input_ids = input_ids.to(device)
     mask = None if _right_padded(request.valid) else request.valid.to(device)
     chunk = chunk_tokens or input_ids.shape[1]
+    if chunk < input_ids.shape[1]:
+        require_chunkable(model, decoder)
     with torch.inference_mode(), watching(model, watcher):
         if chunk >= input_ids.shape[1]:
             forward(decoder, input_ids, mask, use_cache=False)
@@ -58,11 +61,6 @@ def _in_chunks(
             decoder, input_ids[:, start:stop], seen, use_cache=True, past_key_values=cache
         )
         cache = result.past_key_values
-        if cache is None:
-            raise UnsupportedModelError(
-                f"{type(decoder).__name__} keeps no cache, so a prompt can't be fed in chunks",
-                next_step="measure it whole, without a chunk size",
-            )
 
 
 def forward(
@@ -102,7 +100,7 @@ def without_head(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def _require_decoder(model: torch.nn.Module) -> None:
-    from mindshare.models.support import refusal
+    from mindshare.models.support import config_refusal
 
     config: Any = getattr(model, "config", None)
     if config is None:
@@ -110,15 +108,10 @@ def _require_decoder(model: torch.nn.Module) -> None:
             f"{type(model).__name__} is not a transformers model (it has no config)",
             next_step="pass a model made by transformers, or use mindshare.load",
         )
-    known = refusal(config.model_type)
+    known = config_refusal(config)
     if known is not None:
         raise UnsupportedModelError(
-            f"{config.model_type} can't be measured: {known.reason}", next_step=known.instead
-        )
-    if getattr(config, "is_encoder_decoder", False):
-        raise UnsupportedModelError(
-            f"{config.model_type} is an encoder-decoder; mindshare measures decoder-only models",
-            next_step="choose a causal language model",
+            f"{config.model_type} can't be measured: {known.reason}", allowed=known.instead
         )
 
 

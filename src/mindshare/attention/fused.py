@@ -32,6 +32,7 @@ def run(call: AttentionCall, wanted: Wanted) -> Found:
     given = entropy = distance = None
     if wanted.columns is not None:
         given, extra = extra.tensor_split([wanted.columns.shape[-1]], -1)
+        given = given.contiguous()  # a view would keep the whole output alive
     if wanted.distance:
         mean_key, extra = extra[..., 0], extra[..., 1:]
         distance = torch.arange(call.query.shape[2]) - mean_key

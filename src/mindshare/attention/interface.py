@@ -16,7 +16,13 @@ from typing import Any
 import torch
 
 from mindshare.attention.call import AttentionCall
-from mindshare.attention.masks import additive_part, lazy_mask, visibility_of
+from mindshare.attention.masks import (
+    LazyMask,
+    Visibility,
+    additive_part,
+    lazy_mask,
+    visibility_of,
+)
 from mindshare.attention.watcher import Watcher
 from mindshare.errors import ExactnessError, UnsupportedModelError
 
@@ -70,7 +76,16 @@ def _register() -> None:
     from transformers import AttentionInterface, AttentionMaskInterface
 
     AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, lazy_mask)
+    AttentionMaskInterface.register(NAME, make_mask)
+
+
+def make_mask(**settings: Any) -> LazyMask:
+    """The mask function mindshare registers with transformers."""
+    mask = lazy_mask(**settings)
+    watcher = _active.get()
+    if watcher is not None:
+        watcher.masks.append(mask.visible)
+    return mask
 
 
 def attend(
@@ -89,7 +104,7 @@ def attend(
             "the attention implementation 'mindshare' works only while mindshare measures",
             next_step="set the model's attention implementation back to 'sdpa'",
         )
-    call = _understand(module, (query, key, value), attention_mask, kwargs)
+    call = _understand(module, (query, key, value), attention_mask, kwargs, watcher.masks)
     return watcher.see(module, call), None
 
 
@@ -98,6 +113,7 @@ def _understand(
     tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
     mask: Any,
     kwargs: dict[str, Any],
+    made: list[Visibility],
 ) -> AttentionCall:
     query, key, value = tensors
     for sparse in ("indices", "block_indices"):
@@ -111,6 +127,13 @@ def _understand(
     queries, keys = query.shape[2], key.shape[2]
     if mask is None:
         _require_unambiguous(module, queries, keys, causal, kwargs.get("sliding_window"))
+    visible = visibility_of(mask, queries, keys, causal=causal, made=made)
+    if visible is None:
+        raise UnsupportedModelError(
+            f"{type(module).__name__} makes a mask of its own for {queries} queries and {keys} "
+            "keys, so which tokens its cached keys are is not known",
+            next_step="measure the prompt whole, without a chunk size",
+        )
     scaling = kwargs.get("scaling")
     bias = kwargs.get("position_bias")
     added = additive_part(mask)
@@ -121,7 +144,7 @@ def _understand(
         key=key,
         value=value,
         scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
-        visible=visibility_of(mask, queries, keys, causal=causal),
+        visible=visible,
         softcap=kwargs.get("softcap"),
         sinks=kwargs.get("s_aux"),
         bias=bias,

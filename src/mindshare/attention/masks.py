@@ -8,7 +8,7 @@ Knows nothing about scores or statistics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -244,8 +244,14 @@ def _row_evaluator(
     return rows
 
 
-def visibility_of(mask: Any, queries: int, keys: int, *, causal: bool) -> Visibility:
-    """The visibility meant by whatever the model passed on as its attention mask."""
+def visibility_of(
+    mask: Any, queries: int, keys: int, *, causal: bool, made: Sequence[Visibility] = ()
+) -> Visibility | None:
+    """The visibility meant by whatever the model passed on as its attention mask.
+
+    `made` are those of the masks made earlier in this pass: a model that turned one into a tensor
+    of its own kept its shape, and with it its positions. None: the positions can't be known.
+    """
     if isinstance(mask, LazyMask):
         visible = mask.visible
         if (visible.queries, visible.keys) == (queries, keys):
@@ -256,8 +262,19 @@ def visibility_of(mask: Any, queries: int, keys: int, *, causal: bool) -> Visibi
             return Causal(queries, keys)
         return Everything(queries, keys, first_query=keys - queries)
     seen = (mask if mask.dtype == torch.bool else _unhidden(mask))[..., :queries, :keys]
-    offset = {"first_query": keys - queries}  # a dense mask says nothing of positions
-    return Rule(queries, keys, rows=lambda a, b: seen[..., a:b, :], **offset)
+    origins = {(v.first_query, v.first_key) for v in made if (v.queries, v.keys) == (queries, keys)}
+    if queries == keys and not origins:
+        origins = {(0, 0)}
+    if len(origins) != 1:
+        return None
+    first_query, first_key = origins.pop()
+    return Rule(
+        queries,
+        keys,
+        rows=lambda a, b: seen[..., a:b, :],
+        first_query=first_query,
+        first_key=first_key,
+    )
 
 
 def additive_part(mask: Any) -> torch.Tensor | None:

@@ -72,15 +72,17 @@ class Watcher:
         self.layers: dict[int, LayerSeen] = {}
         self.calls: Counter[int] = Counter()
         self.modules: dict[int, torch.nn.Module] = {}
+        self.masks: list[Visibility] = []  # made in this pass or chunk
         self._expected: dict[int, tuple[Visibility, torch.Tensor]] = {}
 
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
         """Run one call; the output is the model's, the statistics stay here."""
         layer = getattr(module, "layer_idx", None)
-        if layer is None:
+        if layer is None or layer < 0:
             raise UnsupportedModelError(
-                f"{type(module).__name__} does not say which layer it is",
-                next_step="measure the text model alone, without its other towers",
+                f"{type(module).__name__} does not say which layer it is, so its attention can't "
+                "be told from that of other layers",
+                next_step="choose a model whose attention modules carry their layer's number",
             )
         self._count(int(layer), module)
         wanted_layers = self.request.layers
@@ -90,6 +92,7 @@ class Watcher:
 
     def begin_chunk(self) -> None:
         self.calls.clear()
+        self.masks.clear()
         self._expected.clear()
 
     def _count(self, layer: int, module: torch.nn.Module) -> None:
@@ -108,10 +111,12 @@ class Watcher:
         queries, keys = call.query.shape[2], call.key.shape[2]
         self._check_positions(layer, visible, keys)
         columns = request.columns[:, visible.first_key : visible.first_key + keys]
+        weights = request.call_weights(visible.first_query, queries)
+        device = call.query.device  # layers of one model may live on several
         wanted = Wanted(
-            columns=columns if columns.shape[-1] else None,
+            columns=columns.to(device) if columns.shape[-1] else None,
             received=request.received,
-            query_weights=request.call_weights(visible.first_query, queries),
+            query_weights=None if weights is None else weights.to(device),
             near=request.near,
             entropy=request.entropy,
             distance=request.distance,
@@ -119,6 +124,8 @@ class Watcher:
         name = choose(call, wanted, kernel=request.kernel)
         found = KERNELS[name](call, wanted)
         seen = self.layers.setdefault(layer, LayerSeen(kernel=name))
+        if name not in seen.kernel.split("+"):  # a later chunk may need another one
+            seen.kernel += f"+{name}"
         if found.given is not None:
             seen.given.append(found.given)
         if found.received is not None:
@@ -171,7 +178,8 @@ def require_finite(layers: dict[int, LayerSeen], valid: torch.Tensor) -> None:
         start = 0
         for part in per_query:
             real = valid[:, None, start % valid.shape[1] :][:, :, : part.shape[2], None]
-            bad.append((~torch.isfinite(part) & real).flatten(2).any(2).any(0))
+            broken = ~torch.isfinite(part) & real.to(part.device)
+            bad.append(broken.flatten(2).any(2).any(0))
             start += part.shape[2]
         if seen.received is not None:
             bad.append((~torch.isfinite(seen.received)).any(3).any(1).any(0))

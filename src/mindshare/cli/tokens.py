@@ -58,18 +58,18 @@ def tokens(
     """
     from mindshare.cli.screen import say, stdout
     from mindshare.cli.sources import Source
-    from mindshare.models import load
+    from mindshare.models import load_reader
     from mindshare.study import encode_for
     from mindshare.tokens import classify, parse_classes
 
     classes = parse_classes(class_ or (), policy=policy)  # type: ignore[arg-type]
     prompts = Source(text, file, chat, data, marked).read(limit=limit)
-    loaded = load(model, trust_remote_code=trust_remote_code)
+    reader = load_reader(model, trust_remote_code=trust_remote_code)
     console = stdout()
     for number, prompt in enumerate(prompts):
         if number:
             say(console)
-        show_classed(console, classify(encode_for(loaded, prompt), classes))
+        show_classed(console, classify(encode_for(reader, prompt), classes))
 
 
 def show_classed(console: Console, classed: Classed) -> None:

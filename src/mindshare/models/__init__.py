@@ -2,6 +2,7 @@
 
     load(ref)              the whole way: find it, convert it if needed, load it, merge its adapter
     wrap(hf_model)         the same object around a model that is already in memory
+    load_reader(ref)       its tokenizer alone, without reading weights
     describe(ref)          what its config says about its attention, without reading weights
     attention_facts(model) the same from a model or a config at hand
     refusal(model_type)    why a model type is known not to be measurable, or None
@@ -19,19 +20,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mindshare.models.catalogue import CatalogueRow, available
     from mindshare.models.facts import AttentionFacts, attention_facts
-    from mindshare.models.loaded import LoadedModel, wrap
-    from mindshare.models.loading import describe, load
+    from mindshare.models.loaded import LoadedModel, Reader, wrap
+    from mindshare.models.loading import describe, load, load_reader
     from mindshare.models.support import Refusal, refusal
 
 __all__ = [
     "AttentionFacts",
     "CatalogueRow",
     "LoadedModel",
+    "Reader",
     "Refusal",
     "attention_facts",
     "available",
     "describe",
     "load",
+    "load_reader",
     "refusal",
     "wrap",
 ]
@@ -40,11 +43,13 @@ _HOME = {
     "AttentionFacts": "facts",
     "CatalogueRow": "catalogue",
     "LoadedModel": "loaded",
+    "Reader": "loaded",
     "Refusal": "support",
     "attention_facts": "facts",
     "available": "catalogue",
     "describe": "loading",
     "load": "loading",
+    "load_reader": "loading",
     "refusal": "support",
     "wrap": "loaded",
 }

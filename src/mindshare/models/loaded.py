@@ -40,6 +40,16 @@ class LoadedModel:
     adapter: str | None = None
 
 
+@dataclass(frozen=True)
+class Reader:
+    """A model's tokenizer without its weights: enough to see how the model would read a prompt."""
+
+    tokenizer: PreTrainedTokenizerBase | None
+    name: str
+    add_bos: bool | None
+    context_length: int | None
+
+
 def wrap(hf_model: Any, tokenizer: Any = None, *, name: str | None = None) -> LoadedModel:
     """A model you already have. Nothing about it is changed, not even its training mode.
 

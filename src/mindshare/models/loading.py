@@ -20,7 +20,7 @@ from mindshare.models.facts import AttentionFacts, attention_facts, context_leng
 from mindshare.models.fingerprint import files_fingerprint
 from mindshare.models.gguf_file import corrected_bos
 from mindshare.models.hub import HubUnreachableError, folder_of
-from mindshare.models.loaded import LoadedModel
+from mindshare.models.loaded import LoadedModel, Reader
 from mindshare.models.narration import quiet_transformers, step
 from mindshare.models.pretrained import (
     Options,
@@ -75,6 +75,25 @@ def load(
     with step(f"Loading {parts.name}", show=progress):
         model, tokenizer = _assemble(parts, options)
     return _on_record(model, tokenizer, parts, str(ref))
+
+
+def load_reader(
+    ref: str | Path, *, trust_remote_code: bool = False, progress: bool = True
+) -> Reader:
+    """Only the tokenizer of what `load` would load; no weights are read."""
+    options = Options(dtype=checked_dtype("float32"), trust_remote_code=trust_remote_code)
+    parts = _take_apart(resolve(ref), options, progress=progress)
+    with quiet_transformers():
+        found = [load_tokenizer(folder) for folder in (parts.folder, *parts.adapters)]
+    tokenizer = next((one for one in reversed(found) if one is not None), None)
+    note = read_note(parts.folder)
+    config = read_config(parts.folder, trust_remote_code=trust_remote_code)
+    return Reader(
+        tokenizer=tokenizer,
+        name=parts.name,
+        add_bos=corrected_bos(note["add_bos"] if note else None, tokenizer),
+        context_length=context_length_of(config),
+    )
 
 
 def describe(ref: str | Path, *, trust_remote_code: bool = False) -> AttentionFacts:

@@ -68,8 +68,8 @@ DRAFT_MODEL = Refusal(
 
 _TYPES: dict[Refusal, str] = {
     OWN_CODE: """
-        big_bird bloom codegen cpmant falcon gpt_neo gpt_neox_japanese gptj megatron-bert mpt mvp
-        openai-gpt prophetnet reformer rembert roformer trocr xglm xlm xlnet
+        big_bird bloom codegen cpmant falcon git gpt_neo gpt_neox_japanese gptj megatron-bert mpt
+        mvp openai-gpt prophetnet reformer rembert roformer trocr xglm xlm xlnet
     """,
     NO_ATTENTION: "falcon_mamba mamba mamba2 rwkv xlstm",
     ENCODER_DECODER: """

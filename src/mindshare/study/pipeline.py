@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mindshare.errors import PromptError, SelectionError, TokenError
-from mindshare.models import LoadedModel, attention_facts, load, wrap
+from mindshare.models import LoadedModel, Reader, attention_facts, load, wrap
 from mindshare.prompts import Message, Prompt
 from mindshare.study.measurement import Measurement
 from mindshare.study.provenance import describe_run, table_metadata
@@ -74,7 +74,7 @@ def measure(
     if progress is not None:
         progress(len(encoded), len(encoded))
     run = {
-        "kernels": sorted(set(kernels.values())),
+        "kernels": sorted({name for used in kernels.values() for name in used.split("+")}),
         "layers_seen": sorted(kernels),
         "self_check": asdict(verdict),
         "wall_seconds": round(time.perf_counter() - started, 3),
@@ -103,7 +103,7 @@ def as_prompts(given: Any) -> list[Prompt]:
     return items
 
 
-def encode_for(loaded: LoadedModel, prompt: Prompt) -> Encoded:
+def encode_for(loaded: LoadedModel | Reader, prompt: Prompt) -> Encoded:
     """Tokenise for this model; refuse what it can't hold."""
     if loaded.tokenizer is None:
         raise TokenError(
