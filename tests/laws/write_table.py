@@ -273,7 +273,7 @@ here: together every causal-LM type of transformers {version}.
 
 A long prompt can be fed in pieces through the model's own cache. Some types are not the same models
 then, with or without mindshare, because recurrent states start anew with each piece, or the cache
-drops keys that the mask shows; measure these whole: {changed}.
+drops keys that the mask shows; chunks are refused for {changed}.
 
 The tables are written by `python -m tests.laws.write_table docs/models.md`.
 """
