@@ -29,6 +29,7 @@ from mindshare.models.pretrained import (
     load_pretrained,
     load_tokenizer,
     read_config,
+    require_causal,
 )
 from mindshare.models.reference import Reference, is_adapter, resolve
 from mindshare.models.weights import weight_files
@@ -83,11 +84,11 @@ def load_reader(
     """Only the tokenizer of what `load` would load; no weights are read."""
     options = Options(dtype=checked_dtype("float32"), trust_remote_code=trust_remote_code)
     parts = _take_apart(resolve(ref), options, progress=progress)
-    with quiet_transformers():
-        found = [load_tokenizer(folder) for folder in (parts.folder, *parts.adapters)]
+    config = read_config(parts.folder, trust_remote_code=trust_remote_code)
+    require_causal(config, where=str(parts.folder))
+    found = [load_tokenizer(folder) for folder in (parts.folder, *parts.adapters)]
     tokenizer = next((one for one in reversed(found) if one is not None), None)
     note = read_note(parts.folder)
-    config = read_config(parts.folder, trust_remote_code=trust_remote_code)
     return Reader(
         tokenizer=tokenizer,
         name=parts.name,
