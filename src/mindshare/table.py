@@ -39,7 +39,8 @@ DEFINITIONS: dict[str, str] = {
     "distance": "mean over Q of the sum over j of A[i,j] (i - j); tokens",
     "first_token": "mean over Q of A[i,0]: what the first token gets, diagonal included; 0..1",
     "position": "position of the key token in the prompt, 0-based",
-    "received": "mean of A[i,j] over the queries i > j + near of Q (below the diagonal); 0..1",
+    "received": "mean of A[i,j] over the queries i of Q with i > j + near (near in the study: "
+    "0 = below the diagonal, -1 = with it); 0..1",
     "n_queries": "number of queries averaged over; for 'received' those with i > j + near",
     "n_tokens": "number of key tokens in the class (fractional under the proportional policy)",
     "token_id": "id of the token in the tokenizer's vocabulary",

@@ -5,6 +5,7 @@ import torch
 
 from mindshare.attention.capture import CaptureOptions, capture, query_counts
 from mindshare.errors import ExactnessError, PromptError, SelectionError, UnsupportedModelError
+from mindshare.models import wrap
 from tests.attention import tiny
 
 UNCHECKED = CaptureOptions(self_check=False)
@@ -61,9 +62,14 @@ def test_query_counts_leave_out_the_near_ones() -> None:
         ({"input_ids": torch.empty(1, 0, dtype=torch.long)}, PromptError, "nothing to measure"),
         ({"key_weights": torch.ones(9, 2)}, SelectionError, "key_weights"),
         ({"query_weights": torch.ones(9)}, SelectionError, "query_weights"),
+        ({"query_weights": -torch.ones(10)}, SelectionError, "negative"),
+        ({"key_weights": torch.full((10, 2), float("nan"))}, SelectionError, "not numbers"),
+        ({"input_ids": tiny.ids(10) + 1000}, PromptError, "no token of the model"),
+        ({"input_ids": tiny.ids(600)}, SelectionError, "context of 512"),
         ({"attention_mask": torch.full((1, 10), 2)}, SelectionError, "packed"),
         ({"attention_mask": torch.zeros(1, 10)}, PromptError, "all padding"),
-        ({"layers": [7]}, SelectionError, "layer 7"),
+        ({"layers": [7]}, SelectionError, "layer 7 does not exist"),
+        ({"layers": [-1]}, SelectionError, "layer -1 does not exist"),
         ({"options": CaptureOptions(kernel="fusd")}, SelectionError, "did you mean 'fused'"),
     ],
 )
@@ -93,9 +99,10 @@ def test_the_model_is_restored_also_after_an_exception(model) -> None:
             capture(model, tiny.ids(10), tiny.partition(10), layers=[9], options=UNCHECKED)
         assert model.config._attn_implementation == "sdpa"
         assert all(module.training for module in model.modules())
-        broken = tiny.ids(10) + 1000  # beyond the vocabulary: fails inside the model
-        with pytest.raises(IndexError):
-            capture(model, broken, tiny.partition(10), options=UNCHECKED)
+        model.model.norm.weight.data = torch.ones(7)  # fails inside the model
+        with pytest.raises(RuntimeError):
+            capture(model, tiny.ids(10), tiny.partition(10), options=UNCHECKED)
+        model.model.norm.weight.data = torch.ones(32)
         assert model.config._attn_implementation == "sdpa"
         assert model.training
     finally:
@@ -117,7 +124,23 @@ def test_what_is_no_transformers_model_is_refused() -> None:
         capture(torch.nn.Linear(2, 2), tiny.ids(5), tiny.partition(5), options=UNCHECKED)
 
 
-def test_longer_than_the_context_is_refused() -> None:
-    model = tiny.gpt2()  # learned positions: there are none beyond 512
-    with pytest.raises(SelectionError, match="600 tokens are more than the model's context of 512"):
-        capture(model, tiny.ids(600), tiny.partition(600), options=UNCHECKED)
+@pytest.mark.parametrize("option", [{"near": -2}, {"chunk_tokens": 0}])
+def test_impossible_options_are_refused(option) -> None:
+    with pytest.raises(SelectionError):
+        CaptureOptions(**option)
+
+
+def test_a_loaded_model_is_taken_too(model) -> None:
+    loaded = wrap(model)
+    found = capture(loaded, tiny.ids(10), tiny.partition(10), options=UNCHECKED)
+    assert repr(found) == "Capture(3 layers, mass (4, 10, 4) each)"
+    assert "LlamaForCausalLM" in repr(loaded)
+
+
+def test_padded_queries_have_no_masses(model) -> None:
+    mask = torch.ones(2, 10, dtype=torch.long)
+    mask[1, 6:] = 0
+    ids = tiny.ids(10, batch=2)
+    found = capture(model, ids, tiny.partition(10), attention_mask=mask, options=UNCHECKED)
+    assert found.mass[0][1, :, 6:].abs().max() == 0
+    assert (found.mass[0][1, :, :6].sum(-1) - 1).abs().max() < 1e-5

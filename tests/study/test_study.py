@@ -45,6 +45,7 @@ def test_the_hash_is_of_everything_that_decides_the_numbers() -> None:
         ({"layers": "first"}, SelectionError, "layers='first'"),
         ({"heads": []}, SelectionError, "heads"),
         ({"near": -2}, SelectionError, "near=-2"),
+        ({"querys": "last"}, SelectionError, "did you mean 'queries'"),
         ({"chunk_tokens": 0}, SelectionError, "chunk_tokens=0"),
         ({"classes": {"a": "digits"}}, ClassRuleError, "digit"),
         ({"classes": {"a": "re:("}}, ClassRuleError, "re"),

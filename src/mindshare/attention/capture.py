@@ -15,6 +15,7 @@ from mindshare.attention.forward import run_pass
 from mindshare.attention.selfcheck import Verdict, verify
 from mindshare.attention.watcher import LayerSeen, Request
 from mindshare.errors import PromptError, SelectionError
+from mindshare.models.facts import context_length_of
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,20 @@ class CaptureOptions:
     kernel: str = "auto"
     self_check: bool = True  # compare this model type with its eager attention once
 
+    def __post_init__(self) -> None:
+        if self.near < -1:
+            raise SelectionError(f"near={self.near}", allowed="-1 (include the diagonal), 0, 1, …")
+        if self.chunk_tokens is not None and self.chunk_tokens < 1:
+            raise SelectionError(f"chunk_tokens={self.chunk_tokens}", allowed="1, 2, 3, …")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Capture:
-    """Statistics by layer. With a batch of more than one, each tensor gets a leading batch axis."""
+    """Statistics by layer. With a batch of more than one, each tensor gets a leading batch axis.
+
+    Where there is no number there is 0: the rows of padded queries, and `received` of keys that no
+    counted query comes after (`n_queries` is 0 there). Learned sinks take what is left of 1.
+    """
 
     mass: Mapping[int, torch.Tensor]  # [head, query, class]
     received: Mapping[int, torch.Tensor]  # [head, key]; 0 where no query counts
@@ -40,6 +51,10 @@ class Capture:
     distance: Mapping[int, torch.Tensor]  # [head, query], tokens
     kernels: Mapping[int, str]
     verdict: Verdict | None
+
+    def __repr__(self) -> str:
+        shape = next((tuple(x.shape) for x in self.mass.values()), ())
+        return f"Capture({len(self.layers)} layers, mass {shape} each)"
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -62,10 +77,14 @@ def capture(
 
     `input_ids` is [token] or [batch, token]; `key_weights` is float [token, class] or
     [batch, token, class]; `query_weights` [token] or [batch, token] weighs the queries of
-    `received` (all alike by default); `attention_mask` [batch, token] is 1 for real tokens.
+    `received` (all alike by default); `attention_mask` [batch, token] is 1 for real tokens. Pad on
+    the right: with padding on the left some models shift their positions and some do not.
     """
     options = options or CaptureOptions()
+    if not isinstance(hf_model, torch.nn.Module):  # a LoadedModel
+        hf_model = getattr(hf_model, "model", hf_model)
     ids = _batched_ids(torch.as_tensor(input_ids))
+    _require_known(hf_model, ids)
     request = Request(
         columns=_columns(torch.as_tensor(key_weights), ids),
         valid=_valid(attention_mask, ids),
@@ -108,7 +127,14 @@ def _collect(layers: Mapping[int, LayerSeen], request: Request, verdict: Verdict
 
     def joined(name: str) -> dict[int, torch.Tensor]:
         parts = {layer: getattr(seen, name) for layer, seen in sorted(layers.items())}
-        return {k: one(torch.cat(v, 2)).float() for k, v in parts.items() if v}
+        return {k: one(real(torch.cat(v, 2))).float() for k, v in parts.items() if v}
+
+    def real(x: torch.Tensor) -> torch.Tensor:
+        """[batch, head, query, …] with nothing in the rows of padding."""
+        padding = ~request.valid.to(x.device)
+        if not bool(padding.any()):
+            return x
+        return x.masked_fill(padding.view(len(x), 1, -1, *[1] * (x.dim() - 3)), 0.0)
 
     received = {
         layer: one(received_means(seen.received, counts)[:, 0]).nan_to_num(nan=0.0).float()
@@ -143,7 +169,30 @@ def _columns(key_weights: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
             f"key_weights has shape {tuple(key_weights.shape)} for input_ids {tuple(ids.shape)}",
             allowed="[token, class] or [batch, token, class] with the same token count",
         )
+    if not bool(torch.isfinite(columns).all()):
+        raise SelectionError(
+            "key_weights holds values that are not numbers", allowed="finite floats"
+        )
     return columns.float().expand(len(ids), -1, -1)
+
+
+def _require_known(model: torch.nn.Module, ids: torch.Tensor) -> None:
+    """Every id is one of the model's, and the model can hold them all."""
+    config = getattr(model, "config", None)
+    limit = None if config is None else context_length_of(config)
+    if limit is not None and ids.shape[1] > limit:
+        raise SelectionError(
+            f"{ids.shape[1]} tokens are more than the model's context of {limit}",
+            next_step="shorten the prompt or choose a model with a longer context",
+        )
+    if not hasattr(model, "get_input_embeddings"):
+        return  # not a transformers model: refused with its own reason
+    vocabulary = model.get_input_embeddings().num_embeddings  # type: ignore[operator]
+    if int(ids.min()) < 0 or int(ids.max()) >= vocabulary:
+        raise PromptError(
+            f"input_ids holds {int(ids.max())} or {int(ids.min())}, which is no token of the model",
+            allowed=f"0 to {vocabulary - 1}",
+        )
 
 
 def _valid(attention_mask: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor:
@@ -171,4 +220,6 @@ def _query_weights(weights: torch.Tensor | None, ids: torch.Tensor) -> torch.Ten
             f"query_weights has shape {tuple(weights.shape)} for input_ids {tuple(ids.shape)}",
             allowed="[token] or [batch, token]",
         )
+    if not bool((rows >= 0).all()):
+        raise SelectionError("query_weights holds negative values or NaN", allowed="0 or more")
     return rows.float().expand(len(ids), -1)[:, None]

@@ -127,8 +127,9 @@ def _require_seen(model: torch.nn.Module, watcher: Watcher) -> None:
     missing = sorted((asked or frozenset()) - set(watcher.layers))
     if missing:
         present = sorted(watcher.calls)
+        why = "has no attention" if 0 <= missing[0] <= max(present) else "does not exist"
         raise SelectionError(
-            f"layer {missing[0]} has no attention in this model",
+            f"layer {missing[0]} {why} in this model",
             allowed=f"layers {_ranges(present)}",
             next_step="choose among the layers that attend",
         )

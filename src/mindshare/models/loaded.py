@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadedModel:
     """A model ready to be measured.
 
@@ -38,6 +38,10 @@ class LoadedModel:
     dtype: torch.dtype
     device: torch.device
     adapter: str | None = None
+
+    def __repr__(self) -> str:
+        kind = type(self.model).__name__
+        return f"LoadedModel({self.name}: {kind}, {self.dtype} on {self.device})"
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measurement:
     """Tables by name, each also an attribute: `.mass`, `.received`, `.heads`, `.tokens`, …"""
 
     tables: Mapping[str, pa.Table]
     provenance: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables.items())
+        return f"Measurement({self.provenance['model']['name']}; rows: {sizes})"
 
     @property
     def mass(self) -> pa.Table:

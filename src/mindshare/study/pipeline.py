@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from mindshare.prompts import Message, Prompt
 from mindshare.study.measurement import Measurement
 from mindshare.study.provenance import describe_run, table_metadata
 from mindshare.study.rows import PromptNumbers, prompt_rows
-from mindshare.study.study import Study, build_study
+from mindshare.study.study import Definition, Study, build_study
 from mindshare.table import joined, table
 from mindshare.tokens import Classed, Encoded, classify, encode, parse_queries, query_mask
 
@@ -39,7 +39,7 @@ def measure(
     *,
     study: Study | None = None,
     progress: Progress | None = None,
-    **definition: Any,
+    **definition: Unpack[Definition],
 ) -> Measurement:
     """Where the model's attention goes.
 

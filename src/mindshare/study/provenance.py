@@ -6,6 +6,7 @@ only into the manifest, so that the tables of the same study are the same bytes.
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +27,7 @@ def table_metadata(loaded: LoadedModel, study: Study) -> dict[str, str]:
         "mindshare.fingerprint": loaded.fingerprint,
         "mindshare.dtype": str(loaded.dtype).removeprefix("torch."),
         "mindshare.study": study.hash,
+        "mindshare.definition": json.dumps(study.to_dict(), sort_keys=True),
     }
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from mindshare.errors import SelectionError, nearest
 from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
@@ -76,6 +76,20 @@ class Study:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+class Definition(TypedDict, total=False):
+    """The parts of a Study by name, as people write them."""
+
+    classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None
+    policy: str
+    measures: str | Iterable[str] | None
+    layers: int | Iterable[int] | str | None
+    heads: int | Iterable[int] | str | None
+    queries: str | Iterable[str]
+    near: int
+    chunk_tokens: int | None
+    kernel: str
+
+
 def build_study(
     *,
     classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None = None,
@@ -86,6 +100,7 @@ def build_study(
     **rest: Any,
 ) -> Study:
     """A Study from what people write: words, lists, "mean"."""
+    _check_words(rest, Definition.__annotations__, "part of a study")
     parsed = parse_classes(
         {} if classes is None else classes, policy=rest.pop("policy", "priority")
     )
