@@ -41,7 +41,7 @@ the base model without its language-model head. Made by `make bench`, which writ
 def _speed(results: dict[str, Any]) -> str:
     speed = results["speed"]
     rows = []
-    for tokens in (int(t) for t in speed):
+    for tokens in sorted(int(t) for t in speed):
         found = speed[str(tokens)]
         eager = found.get("eager") or _eager(results, tokens)
         cells = [f"{tokens:,}", f"{found['plain']:.2f} s"]
@@ -68,7 +68,8 @@ def _speed(results: dict[str, Any]) -> str:
 
 One process, interleaved, the minimum of 20, 10, 4 and 3 rounds (entropy, distance and eager: 5, 3,
 1 and 1). Four classes, every query. Eager passes at 4,096 tokens and more run once, in a process of
-their own.
+their own. On a shared machine the same ratio moves by several percent from run to run, more where
+only one round was run.
 
 {_table(head, rows)}
 """
@@ -97,9 +98,9 @@ def _batch(results: dict[str, Any]) -> str:
 
 def _memory(results: dict[str, Any]) -> str:
     rows = []
-    for key, found in results["memory"].items():
-        if key.startswith("eager"):
-            continue
+    lengths = sorted((k for k in results["memory"] if not k.startswith("eager")), key=int)
+    for key in lengths:
+        found = results["memory"][key]
         plain = found["plain"]
         cells = [f"{int(key):,}", f"{plain:.2f} GB"]
         for way in ("mass", "mass + received"):
@@ -121,7 +122,8 @@ at most {MEMORY_TARGET:.2f} × the plain pass.
 
 
 def _long(results: dict[str, Any]) -> str:
-    rows = [_row([f"{int(t):,}", f"{gb:.2f} GB"]) for t, gb in results["long"].items()]
+    found = sorted(results["long"].items(), key=lambda item: int(item[0]))
+    rows = [_row([f"{int(t):,}", f"{gb:.2f} GB"]) for t, gb in found]
     first, last = min(results["long"], key=int), max(results["long"], key=int)
     growth = (results["long"][last] - results["long"][first]) / (int(last) - int(first)) * 1e6
     return f"""## Long contexts
