@@ -15,7 +15,7 @@ import torch
 from mindshare.attention.chunks import require_chunkable
 from mindshare.attention.interface import watching
 from mindshare.attention.watcher import Request, Watcher, require_finite
-from mindshare.errors import MindshareError, SelectionError, UnsupportedModelError
+from mindshare.errors import SelectionError, UnsupportedModelError
 
 
 def run_pass(
@@ -77,18 +77,7 @@ def forward(
         if value is not None
         and (name in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values()))
     }
-    try:
-        return decoder(input_ids=input_ids, **options)
-    except MindshareError:
-        raise
-    except (IndexError, RuntimeError) as error:
-        limit = getattr(getattr(decoder, "config", None), "max_position_embeddings", None)
-        if limit is not None and input_ids.shape[1] > limit:
-            raise SelectionError(
-                f"{input_ids.shape[1]} tokens are more than the model's context of {limit}",
-                next_step="shorten the prompt or choose a model with a longer context",
-            ) from error
-        raise
+    return decoder(input_ids=input_ids, **options)
 
 
 def without_head(model: torch.nn.Module) -> torch.nn.Module:
