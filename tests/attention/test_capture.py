@@ -35,12 +35,13 @@ def test_a_batch_gets_a_leading_axis(model) -> None:
 def test_masses_alone(model) -> None:
     found = capture(model, tiny.ids(10), tiny.partition(10), received=False, options=UNCHECKED)
     assert found.received == {}
-    assert set(found.kernels.values()) == {"blockwise"}
+    assert set(found.kernels.values()) == {"fused"}
 
 
-def test_the_kernel_for_long_masses_is_the_fused_one() -> None:
+@pytest.mark.parametrize("tokens", [1, 10, 2100])
+def test_masses_alone_are_fused_at_every_length(tokens: int) -> None:
     model = tiny.llama(max_position_embeddings=2100, num_hidden_layers=1)
-    ids, columns = tiny.ids(2100), tiny.partition(2100)
+    ids, columns = tiny.ids(tokens), tiny.partition(tokens)
     fused = capture(model, ids, columns, received=False, options=UNCHECKED)
     assert fused.kernels == {0: "fused"}
     both = capture(model, ids, columns, options=UNCHECKED)

@@ -17,9 +17,6 @@ KERNELS: dict[str, Kernel] = {
     "blockwise": blockwise.run,
 }
 
-# CPU, masses alone: the fused kernel overtakes row blocks somewhere between 1,024 and 4,096 tokens.
-_FUSED_MASSES_FROM = 2048
-
 
 def choose(call: AttentionCall, wanted: Wanted, *, kernel: str = "auto") -> str:
     """The name of the kernel for this call; a kernel asked for by name must be able to run it."""
@@ -36,7 +33,9 @@ def choose(call: AttentionCall, wanted: Wanted, *, kernel: str = "auto") -> str:
 
 
 def _measured_best(call: AttentionCall, wanted: Wanted) -> str:
+    # Masses alone add 0.4 to 0.7 times as much to a call in the fused kernel as in row blocks
+    # (256, 1,024 and 4,096 tokens, and 64 prompts of 120).
     only_masses = not (wanted.received or wanted.entropy or wanted.distance)
-    if only_masses and fused.supports(call) and call.query.shape[2] >= _FUSED_MASSES_FROM:
+    if only_masses and fused.supports(call):
         return "fused"
     return "blockwise"

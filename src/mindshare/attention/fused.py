@@ -75,12 +75,23 @@ def _with_columns(
     call: AttentionCall, columns: list[torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor]:
     kind = torch.promote_types(call.query.dtype, torch.float32)
-    value = torch.cat([x.to(kind) for x in (call.value, *columns)], -1)
-    width = max(value.shape[-1], call.query.shape[-1])
+    width = max(call.value.shape[-1] + sum(x.shape[-1] for x in columns), call.query.shape[-1])
     query, key, value = (
-        pad(x.to(kind), (0, width - x.shape[-1])) for x in (call.query, call.key, value)
+        _side_by_side(parts, width, kind)
+        for parts in ([call.query], [call.key], [call.value, *columns])
     )
     return _flash(query, key, value, call.scale)
+
+
+def _side_by_side(parts: list[torch.Tensor], width: int, kind: torch.dtype) -> torch.Tensor:
+    """The parts along the last axis, then zeros up to `width`: every number is written once."""
+    whole = parts[0].new_empty((*parts[0].shape[:-1], width), dtype=kind)
+    first = 0
+    for part in parts:
+        whole[..., first : first + part.shape[-1]] = part
+        first += part.shape[-1]
+    whole[..., first:] = 0
+    return whole
 
 
 def _received(call: AttentionCall, wanted: Wanted, lse: torch.Tensor) -> torch.Tensor:
