@@ -9,7 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from mindshare.errors import OutputError
-from mindshare.table import DEFINITIONS, SCHEMAS, read_folder, table, write_folder
+from mindshare.table import (
+    DEFINITIONS,
+    SCHEMAS,
+    read_folder,
+    table,
+    whole_folder,
+    write_folder,
+    write_manifest,
+)
 
 TOKENS = {
     "prompt": ["p", "p"],
@@ -71,7 +79,15 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
 import resource, signal
 from pathlib import Path
 from tests.test_table import tables
-from mindshare.table import write_folder
+from mindshare.table import (
+    DEFINITIONS,
+    SCHEMAS,
+    read_folder,
+    table,
+    whole_folder,
+    write_folder,
+    write_manifest,
+)
 from mindshare.errors import OutputError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 content = tables()
@@ -104,3 +120,21 @@ def test_the_manifest_is_json_people_can_read(tmp_path) -> None:
     text = (folder / "manifest.json").read_text(encoding="utf-8")
     assert "λ" in text
     assert json.loads(text)["tables"] == ["tokens"]
+
+
+def test_any_content_is_written_whole_or_not_at_all(tmp_path) -> None:
+    def fill(folder: Path) -> None:
+        (folder / "picture.png").write_bytes(b"x")
+        write_manifest(folder, {"tables": []})
+
+    def fail(folder: Path) -> None:
+        fill(folder)
+        raise OSError(28, "No space left on device")
+
+    folder = whole_folder(tmp_path / "r", fill)
+    assert sorted(p.name for p in folder.iterdir()) == ["manifest.json", "picture.png"]
+    assert folder.stat().st_mode & 0o777 == 0o755
+    with pytest.raises(OutputError, match="No space left"):
+        whole_folder(folder, fail, replace=True)
+    assert (folder / "picture.png").exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,19 @@ DEFINITIONS: dict[str, str] = {
     "n_prompt_tokens": "number of tokens of the prompt",
     "sink_rate": "share of the measured (layer, head) with first_token above 0.3; 0..1",
     "bos": "whether the prompt starts with a BOS token, and who put it there",
+    "model": "label of the model",
+    "model_a": "label of the model that is compared with",
+    "model_b": "label of the model that is compared",
+    "n_prompts": "number of prompts that have the number; prompts without it are left out",
+    "mean": "mean of the measure over the prompts",
+    "mean_a": "mean of the measure over the prompts, model a",
+    "mean_b": "mean of the measure over the prompts, model b",
+    "difference": "mean over the prompts of the measure in model b minus the measure in model a",
+    "sd": "standard deviation over the prompts (n - 1); of the paired differences in a contrast",
+    "low": "lower end of the bootstrap interval over prompts; null below 2 prompts",
+    "high": "upper end of the bootstrap interval over prompts; null below 2 prompts",
+    "p_value": "paired sign-flip permutation over prompts, two-sided; every flip up to 12 prompts",
+    "p_adjusted": "p_value after Benjamini-Hochberg correction over all cells of the table",
 }
 
 
@@ -66,6 +79,14 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 
 
 _CELL = {"prompt": pa.string(), "queries": pa.string(), "layer": pa.int32(), "head": pa.int32()}
+_OVER_PROMPTS = {
+    "queries": pa.string(),
+    "layer": pa.int32(),
+    "head": pa.int32(),
+    "class": pa.string(),
+    "n_prompts": pa.int64(),
+}
+_SPREAD = {"sd": pa.float64(), "low": pa.float64(), "high": pa.float64()}
 
 SCHEMAS: dict[str, pa.Schema] = {
     "mass": _schema(
@@ -112,6 +133,23 @@ SCHEMAS: dict[str, pa.Schema] = {
         bos=pa.string(),
         text=pa.string(),
     ),
+    "summary": _schema(
+        model=pa.string(),
+        **_OVER_PROMPTS,
+        mean=pa.float64(),
+        **_SPREAD,
+    ),
+    "contrast": _schema(
+        model_a=pa.string(),
+        model_b=pa.string(),
+        **_OVER_PROMPTS,
+        mean_a=pa.float64(),
+        mean_b=pa.float64(),
+        difference=pa.float64(),
+        **_SPREAD,
+        p_value=pa.float64(),
+        p_adjusted=pa.float64(),
+    ),
 }
 
 
@@ -136,17 +174,30 @@ def write_folder(
     replace: bool = False,
 ) -> Path:
     """A folder of Parquet files and a manifest: complete, or not there at all."""
+
+    def fill(folder: Path) -> None:
+        write_parquet(folder, tables)
+        write_manifest(folder, manifest)
+
+    return whole_folder(path, fill, replace=replace)
+
+
+def write_parquet(folder: Path, tables: Mapping[str, pa.Table]) -> None:
+    """One Parquet file a table, into a folder that is being filled."""
+    for name, content in tables.items():
+        pq.write_table(content, folder / f"{name}.parquet", compression="zstd")
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """What marks a folder as results of mindshare."""
+    text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def whole_folder(path: Path, fill: Callable[[Path], None], *, replace: bool = False) -> Path:
+    """A folder that `fill` has written into: complete, or not there at all."""
     path = Path(path)
-    if path.exists() and not replace:
-        raise OutputError(
-            f"{path} exists already",
-            next_step="choose another folder, remove this one, or ask to replace it",
-        )
-    if path.exists() and not (path / MANIFEST).is_file():
-        raise OutputError(
-            f"{path} exists and is not a folder of mindshare results, so it is not replaced",
-            next_step="choose another folder",
-        )
+    _check_free(path, replace)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -155,7 +206,10 @@ def write_folder(
             f"can't write to {path.parent}: {error.strerror}", next_step="choose another folder"
         ) from error
     try:
-        _fill(building, tables, manifest)
+        fill(building)
+        for file in sorted(building.iterdir()):
+            _flush(file)
+        building.chmod(0o755)  # mkdtemp made it private
         _swap_in(building, path)
     except OSError as error:
         raise OutputError(
@@ -167,14 +221,17 @@ def write_folder(
     return path
 
 
-def _fill(folder: Path, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any]) -> None:
-    for name, content in tables.items():
-        pq.write_table(content, folder / f"{name}.parquet", compression="zstd")
-        _flush(folder / f"{name}.parquet")
-    text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    _flush(folder / MANIFEST)
-    folder.chmod(0o755)  # mkdtemp made it private
+def _check_free(path: Path, replace: bool) -> None:
+    if path.exists() and not replace:
+        raise OutputError(
+            f"{path} exists already",
+            next_step="choose another folder, remove this one, or ask to replace it",
+        )
+    if path.exists() and not (path / MANIFEST).is_file():
+        raise OutputError(
+            f"{path} exists and is not a folder of mindshare results, so it is not replaced",
+            next_step="choose another folder",
+        )
 
 
 def _flush(file: Path) -> None:

@@ -1,0 +1,148 @@
+"""A chart that can stand alone, and the files it becomes: complete, or not there at all.
+
+A `Figure` holds the Vega-Lite spec with the data inside, the table of the same numbers, and two
+texts: the definition (how it was measured) and the description (what the picture shows). Knows
+nothing about chart kinds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mindshare.errors import MindshareError, OutputError
+from mindshare.figures import render
+from mindshare.figures.page import page
+
+if TYPE_CHECKING:
+    import altair
+    import pyarrow as pa
+
+FILES = ("png", "svg", "pdf", "html", "csv", "parquet", "json")
+_NAME = re.compile(r"[\w.-]*\w")
+
+
+@dataclass(frozen=True, repr=False)
+class Figure:
+    """One chart with everything a reader needs to trust it."""
+
+    name: str  # of its files
+    spec: dict[str, Any]  # Vega-Lite, with the data inside
+    table: pa.Table  # the numbers that are drawn
+    title: str
+    definition: str
+    description: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or self.name.startswith("."):
+            raise OutputError(
+                f"{self.name!r} can't be the name of files",
+                allowed="letters, digits, '_', '-' and '.'",
+            )
+
+    def __repr__(self) -> str:
+        return f"Figure({self.name}: {self.title}; {self.table.num_rows} numbers)"
+
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        replace: bool = False,
+        manifest: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """A folder with this figure in every format."""
+        return save_figures([self], folder, replace=replace, manifest=manifest)
+
+    def to_altair(self) -> altair.Chart:
+        """The same chart as an Altair object, to be changed in Python."""
+        try:
+            import altair
+        except ImportError as error:
+            raise MindshareError(
+                "altair is not installed", next_step="pip install 'mindshare[altair]'"
+            ) from error
+        chart: altair.Chart = altair.Chart.from_dict(self.spec)
+        return chart
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """Notebooks draw the spec, or the SVG if they can't."""
+        return {
+            "application/vnd.vegalite.v6+json": self.spec,
+            "image/svg+xml": self._svg(),
+            "text/plain": f"{self!r}\n{self.description}",
+        }
+
+    def _svg(self) -> str:
+        return render.svg(self.spec, title=self.title, description=self.description)
+
+
+def save_figures(
+    figures: Sequence[Figure],
+    folder: str | Path,
+    *,
+    tables: Mapping[str, pa.Table] | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    replace: bool = False,
+) -> Path:
+    """Several figures, the tables they come from and a manifest in one folder, or nothing."""
+    from mindshare.table import whole_folder, write_manifest, write_parquet
+
+    tables = tables or {}
+    _check_names([figure.name for figure in figures], tables)
+
+    def fill(building: Path) -> None:
+        for figure in figures:
+            _write(figure, building)
+        write_parquet(building, tables)
+        write_manifest(building, _manifest(figures, tables, manifest or {}))
+
+    return whole_folder(Path(folder), fill, replace=replace)
+
+
+def _check_names(names: Sequence[str], tables: Mapping[str, pa.Table]) -> None:
+    twice = [name for name, times in Counter([*names, *tables]).items() if times > 1]
+    if twice or "manifest" in names:
+        raise OutputError(
+            f"two files can't both be called {twice[0] if twice else 'manifest'!r}",
+            next_step="give the figures names of their own, e.g. options with name='…'",
+        )
+
+
+def _manifest(
+    figures: Sequence[Figure], tables: Mapping[str, pa.Table], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    shown = {
+        figure.name: {
+            "title": figure.title,
+            "definition": figure.definition,
+            "description": figure.description,
+            "files": [f"{figure.name}.{ending}" for ending in FILES],
+        }
+        for figure in figures
+    }
+    return {**more, "tables": sorted(tables), "figures": shown}
+
+
+def _write(figure: Figure, folder: Path) -> None:
+    """NAME.png, .svg, .pdf, .html, .csv, .parquet and .json"""
+    from pyarrow import csv
+
+    from mindshare.table import write_parquet
+
+    drawn = figure._svg()
+    texts = {
+        "svg": drawn,
+        "html": page(figure, picture=drawn, script=render.script()),
+        "json": json.dumps(figure.spec, indent=1, ensure_ascii=False) + "\n",
+    }
+    for ending, text in texts.items():
+        (folder / f"{figure.name}.{ending}").write_text(text, encoding="utf-8")
+    (folder / f"{figure.name}.png").write_bytes(render.png(figure.spec))
+    (folder / f"{figure.name}.pdf").write_bytes(render.pdf(figure.spec))
+    write_parquet(folder, {figure.name: figure.table})
+    csv.write_csv(figure.table, folder / f"{figure.name}.csv")
