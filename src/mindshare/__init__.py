@@ -7,9 +7,9 @@
     found.to_pandas()            # mass, share, density, expected, lift per layer, head and class
     found.save("results/first")  # Parquet tables and a manifest that says how they were made
 
-Doors: `load` / `wrap` a model, `measure` prompts by token class, `capture` tensors of your own,
-`read` saved results. Names arrive on first use: importing mindshare imports neither torch nor
-transformers.
+Doors: `load` / `wrap` a model, `measure` prompts by token class, `shares` and `head_map` draw and
+compare models, `capture` takes tensors of your own, `read` opens saved results. Names arrive on
+first use: importing mindshare imports neither torch nor transformers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mindshare.attention.capture import Capture, CaptureOptions, capture
+    from mindshare.charts import Chart, head_map, shares
     from mindshare.errors import MindshareError
     from mindshare.models import LoadedModel, load, wrap
     from mindshare.prompts import Message, Prompt
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Capture": "attention.capture",
     "CaptureOptions": "attention.capture",
+    "Chart": "charts",
     "Classes": "tokens",
     "LoadedModel": "models",
     "Measurement": "study",
@@ -40,15 +42,18 @@ _HOME = {
     "Study": "study",
     "TokenClass": "tokens",
     "capture": "attention.capture",
+    "head_map": "charts",
     "load": "models",
     "measure": "study",
     "read": "study.measurement",
+    "shares": "charts",
     "wrap": "models",
 }
 
 __all__ = [
     "Capture",
     "CaptureOptions",
+    "Chart",
     "Classes",
     "LoadedModel",
     "Measurement",
@@ -59,9 +64,11 @@ __all__ = [
     "TokenClass",
     "__version__",
     "capture",
+    "head_map",
     "load",
     "measure",
     "read",
+    "shares",
     "wrap",
 ]
 

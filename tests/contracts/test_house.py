@@ -21,7 +21,7 @@ def run(code: str) -> str:
 
 
 def test_every_promised_name_is_there() -> None:
-    assert len(mindshare.__all__) == 16
+    assert len(mindshare.__all__) == 19
     for name in mindshare.__all__:
         assert getattr(mindshare, name) is not None, name
     assert set(mindshare.__all__) <= set(dir(mindshare))
@@ -35,6 +35,7 @@ def test_importing_is_light() -> None:
 
 def test_the_right_half_never_imports_torch() -> None:
     modules = "mindshare.table, mindshare.errors, mindshare.prompts, mindshare.tokens"
+    modules += ", mindshare.stats, mindshare.figures"
     assert run(f"import sys, {modules}; print('torch' in sys.modules)").strip() == "False"
 
 
@@ -44,7 +45,7 @@ def test_the_tree_in_the_architecture_is_the_tree_on_disk() -> None:
     drawn = set(re.findall(r"^\s*(\S+\.py)", block, re.MULTILINE))
     packages = re.findall(r"^(\w+)/", block, re.MULTILINE)
     on_disk = {p.name for p in SOURCE.glob("*.py")} | {
-        p.name for package in packages for p in (SOURCE / package).glob("*.py")
+        p.name for package in packages for p in (SOURCE / package).rglob("*.py")
     }
     assert set(packages) == {p.name for p in SOURCE.iterdir() if (p / "__init__.py").exists()}
     assert drawn == on_disk - {"__init__.py"}

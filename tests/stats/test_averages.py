@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import nan
+
 import pyarrow as pa
 import pytest
 
@@ -17,9 +19,12 @@ def measured(model: LoadedModel, **parts: object) -> pa.Table:
     return measure(model, TEXTS, study=Study(classes=CLASSES, measures=("mass",), **parts)).mass
 
 
-def numbers(table: pa.Table) -> dict[tuple[object, ...], list[float | None]]:
+def numbers(table: pa.Table) -> dict[tuple[object, ...], list[float]]:
     keys = ("prompt", "queries", "layer", "head", "class")
-    return {tuple(r[k] for k in keys): [r[c] for c in COLUMNS] for r in table.to_pylist()}
+    return {
+        tuple(r[k] for k in keys): [nan if r[c] is None else r[c] for c in COLUMNS]
+        for r in table.to_pylist()
+    }
 
 
 def same(ours: pa.Table, theirs: pa.Table) -> None:

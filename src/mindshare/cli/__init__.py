@@ -3,6 +3,8 @@
     mindshare models [REF]      what can be loaded here; what a model's attention looks like
     mindshare tokens MODEL …    the text by token class, before anything is measured
     mindshare measure MODEL …   where the attention goes, as a table and a folder of Parquet files
+    mindshare shares MODEL …    token classes by layer, as bars; models side by side
+    mindshare head-map MODEL …  one token class by layer and head
     mindshare demo              the main job on the embedded model
 
 `main` is the entry point. Each command is one module that imports what is heavy only when it runs,
@@ -13,7 +15,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from mindshare.errors import MindshareError
 
@@ -28,13 +31,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
+    from mindshare.cli.app import command
+
+    return run_command(command, arguments, name="mindshare")
+
+
+def run_command(
+    build: Callable[[], Any], arguments: Sequence[str] | None = None, *, name: str
+) -> int:
+    """Run a command line of that name; mistakes become messages, its exit code is returned."""
     import typer
 
-    from mindshare.cli.app import command
     from mindshare.cli.screen import tell_error
 
     try:
-        code = command().main(arguments, prog_name="mindshare", standalone_mode=False)
+        code = build().main(arguments, prog_name=name, standalone_mode=False)
     except MindshareError as error:
         tell_error(error)
         return MISTAKE

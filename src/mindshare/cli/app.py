@@ -8,11 +8,13 @@ import typer
 
 from mindshare import __version__
 from mindshare.cli.demo import demo
+from mindshare.cli.head_map import head_map
 from mindshare.cli.measure import measure
 from mindshare.cli.models import models
+from mindshare.cli.shares import shares
 from mindshare.cli.tokens import tokens
 
-COMMANDS = (demo, models, tokens, measure)
+COMMANDS = (demo, models, tokens, measure, shares, head_map)
 
 
 def command() -> Any:

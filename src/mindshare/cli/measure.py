@@ -14,14 +14,24 @@ import typer
 
 from mindshare.cli.options import (
     MODEL,
-    SOURCE,
+    RANGES,
+    WHAT,
     ChatOption,
+    ChunkTokensOption,
     ClassOption,
     DataOption,
+    DeviceOption,
+    DtypeOption,
     FileOption,
+    LayersOption,
+    LimitOption,
     Marked,
     Model,
+    OutOption,
     PolicyOption,
+    QueriesOption,
+    QuietOption,
+    ReplaceOption,
     TextOption,
     TrustRemoteCode,
 )
@@ -30,9 +40,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mindshare.study import Measurement, Study
-
-WHAT, RESULTS = "What to measure", "Results"
-RANGES = "0,5-9|mean|all"
 
 Measures = Annotated[
     list[str] | None,
@@ -44,24 +51,9 @@ Measures = Annotated[
         show_default=False,
     ),
 ]
-Layers = Annotated[
-    str,
-    typer.Option("--layers", metavar=RANGES, help="Which layers.", rich_help_panel=WHAT),
-]
 Heads = Annotated[
     str,
     typer.Option("--heads", metavar=RANGES, help="Which query heads.", rich_help_panel=WHAT),
-]
-Queries = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--queries",
-        metavar="SET",
-        help="Which tokens are asked where they look: all, last, span:NAME, class:NAME or "
-        "after:SPAN; repeatable. (default: all)",
-        rich_help_panel=WHAT,
-        show_default=False,
-    ),
 ]
 Near = Annotated[
     int | None,
@@ -82,17 +74,6 @@ IncludeDiagonal = Annotated[
         rich_help_panel=WHAT,
     ),
 ]
-ChunkTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--chunk-tokens",
-        metavar="N",
-        min=1,
-        help="Feed the prompt in pieces of N tokens: less memory, the same numbers.",
-        rich_help_panel=MODEL,
-        show_default=False,
-    ),
-]
 Adapter = Annotated[
     str | None,
     typer.Option(
@@ -103,45 +84,6 @@ Adapter = Annotated[
         show_default=False,
     ),
 ]
-Dtype = Annotated[
-    str,
-    typer.Option(
-        "--dtype", metavar="DTYPE", help="float32, bfloat16 or float16.", rich_help_panel=MODEL
-    ),
-]
-Device = Annotated[
-    str,
-    typer.Option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, …", rich_help_panel=MODEL),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="The folder to write (default: results/MODEL-HASH, the same for the same command).",
-        rich_help_panel=RESULTS,
-        show_default=False,
-    ),
-]
-Replace = Annotated[
-    bool,
-    typer.Option("--replace", help="Replace results that are there.", rich_help_panel=RESULTS),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(
-        "--limit",
-        metavar="N",
-        min=1,
-        help="Only the first N prompts of --data.",
-        rich_help_panel=SOURCE,
-        show_default=False,
-    ),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", help="Print only where the results are.", rich_help_panel=RESULTS),
-]
 
 
 def measure(
@@ -151,23 +93,23 @@ def measure(
     chat: ChatOption = None,
     data: DataOption = None,
     marked: Marked = False,
-    limit: Limit = None,
+    limit: LimitOption = None,
     class_: ClassOption = None,
     policy: PolicyOption = "priority",
     measures: Measures = None,
-    layers: Layers = "all",
+    layers: LayersOption = "all",
     heads: Heads = "all",
-    queries: Queries = None,
+    queries: QueriesOption = None,
     near: Near = None,
     include_diagonal: IncludeDiagonal = False,
-    chunk_tokens: ChunkTokens = None,
+    chunk_tokens: ChunkTokensOption = None,
     adapter: Adapter = None,
-    dtype: Dtype = "float32",
-    device: Device = "cpu",
+    dtype: DtypeOption = "float32",
+    device: DeviceOption = "cpu",
     trust_remote_code: TrustRemoteCode = False,
-    out: Out = None,
-    replace: Replace = False,
-    quiet: Quiet = False,
+    out: OutOption = None,
+    replace: ReplaceOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Measure where the attention goes, by token class, per layer and head.
 

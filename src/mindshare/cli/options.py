@@ -8,6 +8,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 SOURCE, MODEL = "The prompt (exactly one source)", "The model"
+WHAT, RESULTS = "What to measure", "Results"
+RANGES = "0,5-9|mean|all"
 
 Model: TypeAlias = Annotated[
     str,
@@ -83,4 +85,79 @@ TrustRemoteCode: TypeAlias = Annotated[
         help="Run Python code that comes with the model.",
         rich_help_panel=MODEL,
     ),
+]
+LayersOption: TypeAlias = Annotated[
+    str,
+    typer.Option("--layers", metavar=RANGES, help="Which layers.", rich_help_panel=WHAT),
+]
+QueriesOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--queries",
+        metavar="SET",
+        help="Which tokens are asked where they look: all, last, span:NAME, class:NAME or "
+        "after:SPAN; repeatable. (default: all)",
+        rich_help_panel=WHAT,
+        show_default=False,
+    ),
+]
+OneQueriesOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--queries",
+        metavar="SET",
+        help="Which tokens are asked where they look: all, last, span:NAME, class:NAME or "
+        "after:SPAN.",
+        rich_help_panel=WHAT,
+    ),
+]
+ChunkTokensOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--chunk-tokens",
+        metavar="N",
+        min=1,
+        help="Feed the prompt in pieces of N tokens: less memory, the same numbers.",
+        rich_help_panel=MODEL,
+        show_default=False,
+    ),
+]
+DtypeOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--dtype", metavar="DTYPE", help="float32, bfloat16 or float16.", rich_help_panel=MODEL
+    ),
+]
+DeviceOption: TypeAlias = Annotated[
+    str,
+    typer.Option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, …", rich_help_panel=MODEL),
+]
+OutOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="The folder to write (default: results/MODEL-HASH, the same for the same command).",
+        rich_help_panel=RESULTS,
+        show_default=False,
+    ),
+]
+ReplaceOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--replace", help="Replace results that are there.", rich_help_panel=RESULTS),
+]
+LimitOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        metavar="N",
+        min=1,
+        help="Only the first N prompts of --data.",
+        rich_help_panel=SOURCE,
+        show_default=False,
+    ),
+]
+QuietOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--quiet", help="Print only where the results are.", rich_help_panel=RESULTS),
 ]

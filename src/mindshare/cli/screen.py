@@ -51,8 +51,10 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(*, show: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """What `measure` calls with (prompts done, prompts in all), drawn on a terminal's stderr."""
+def progress_bar(
+    *, show: bool, doing: str = "Measuring", what: str = "prompts"
+) -> Iterator[Callable[[int, int], None] | None]:
+    """To be called with (done, in all), drawn on a terminal's stderr; None where there is none."""
     console = stderr()
     if not (show and console.is_terminal):
         yield None
@@ -60,10 +62,10 @@ def progress_bar(*, show: bool) -> Iterator[Callable[[int, int], None] | None]:
     from rich import progress as bars
 
     columns = (
-        bars.TextColumn("Measuring"),
+        bars.TextColumn(doing),
         bars.BarColumn(),
         bars.MofNCompleteColumn(),
-        bars.TextColumn("prompts"),
+        bars.TextColumn(what),
         bars.TimeRemainingColumn(),
     )
     with bars.Progress(*columns, console=console, transient=True) as drawn:

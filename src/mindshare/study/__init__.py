@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from mindshare.study.measurement import Measurement
-from mindshare.study.pipeline import as_prompts, check_selection, encode_for, measure
+from mindshare.study.pipeline import (
+    as_prompts,
+    check_selection,
+    check_spans,
+    encode_for,
+    measure,
+)
 from mindshare.study.study import MEASURES, Study, build_study
 
 __all__ = [
@@ -13,6 +19,7 @@ __all__ = [
     "as_prompts",
     "build_study",
     "check_selection",
+    "check_spans",
     "encode_for",
     "measure",
 ]

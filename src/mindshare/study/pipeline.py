@@ -16,14 +16,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from mindshare.errors import PromptError, SelectionError, TokenError
-from mindshare.models import LoadedModel, Reader, attention_facts, load, wrap
+from mindshare.models import AttentionFacts, LoadedModel, Reader, attention_facts, load, wrap
 from mindshare.prompts import Message, Prompt
 from mindshare.study.measurement import Measurement
 from mindshare.study.provenance import describe_run, table_metadata
 from mindshare.study.rows import PromptNumbers, prompt_rows
 from mindshare.study.study import Definition, Study, build_study
 from mindshare.table import joined, table
-from mindshare.tokens import Classed, Encoded, classify, encode, parse_queries, query_mask
+from mindshare.tokens import (
+    Classed,
+    Encoded,
+    TokenClass,
+    classify,
+    encode,
+    parse_queries,
+    query_mask,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,9 +66,10 @@ def measure(
     elif definition:
         raise SelectionError("give a study or its parts, not both", allowed="study=… alone")
     loaded = _loaded(model)
-    check_selection(loaded, study)
+    check_selection(study, attention_facts(loaded.model), name=loaded.name)
     items = as_prompts(prompts)
     encoded = [encode_for(loaded, prompt) for prompt in items]
+    check_spans(study, encoded)
     verdict = verify(loaded.model)
     about = table_metadata(loaded, study)
     parts: list[dict[str, pa.Table]] = []
@@ -122,12 +131,29 @@ def encode_for(loaded: LoadedModel | Reader, prompt: Prompt) -> Encoded:
     return encoded
 
 
-def check_selection(loaded: LoadedModel, study: Study) -> None:
+def check_selection(study: Study, facts: AttentionFacts, *, name: str) -> None:
     """Refuse layers and heads the config knows nothing of, before any work is done."""
-    facts = attention_facts(loaded.model)
     if facts.reason_unsupported is None:
-        _check_range(study.layers, facts.layers, "layer", loaded.name)
-        _check_range(study.heads, facts.heads, "head", loaded.name)
+        _check_range(study.layers, facts.layers, "layer", name)
+        _check_range(study.heads, facts.heads, "head", name)
+
+
+def check_spans(study: Study, encoded: Sequence[Encoded]) -> None:
+    """Refuse a prompt that lacks a span which a class speaks of: its mass would be a silent 0."""
+    for rule in study.token_classes().rules:
+        for item in encoded:
+            for name in rule.spans:
+                if name not in item.spans:
+                    raise _without_span(rule, name, item)
+
+
+def _without_span(rule: TokenClass, name: str, item: Encoded) -> PromptError:
+    what = f"role {name[5:]!r}" if name.startswith("role:") else f"span {name!r}"
+    return PromptError(
+        f"prompt {item.prompt.id} has no {what}, which class {rule.name!r} ({rule}) speaks of",
+        allowed=f"its spans: {', '.join(item.spans) or 'none'}",
+        next_step="mark the span in every prompt, or leave out the prompts without it",
+    )
 
 
 def _check_range(chosen: tuple[int, ...] | None, count: int, what: str, model: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from mindshare.errors import ClassRuleError, nearest
 from mindshare.tokens.encoded import Encoded
 from mindshare.tokens.rules import TokenClass, named_class, parse_class
-from mindshare.tokens.weights import Floats, Policy, class_weights
+from mindshare.tokens.weights import Floats, Policy, claims, class_weights
 
 OTHER = "other"
 EXAMPLES = 5
@@ -100,6 +100,20 @@ class Classed:
         """The classes, `other` aside, that no token belongs to."""
         columns = zip(self.names[:-1], self.weights.T, strict=False)
         return tuple(name for name, column in columns if not column.any())
+
+    def overlaps(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """(earlier class, later class) → the pieces that both match; the earlier one has them."""
+        if not self.classes.rules:
+            return {}
+        matched = claims(self.encoded, self.classes.rules, policy=self.classes.policy)
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        for later in range(1, matched.shape[1]):
+            for earlier in range(later):
+                both = np.flatnonzero(matched[:, earlier] & matched[:, later])
+                if len(both):
+                    pieces = tuple(self.encoded.pieces[token] for token in both)
+                    found[self.names[earlier], self.names[later]] = pieces
+        return found
 
     def _count(self, column: int) -> ClassCount:
         weights = self.weights[:, column]

@@ -91,6 +91,12 @@ class TokenClass:
     def parsed(self) -> Rule:
         return parse_rule(self.rule)
 
+    @property
+    def spans(self) -> tuple[str, ...]:
+        """The spans and roles (`role:user`) that the class speaks of."""
+        own = (self.parsed.argument,) if self.parsed.kind == "span" else ()
+        return own if self.within is None else (*own, self.within)
+
     def __str__(self) -> str:
         return f"{self.name}={self.rule}" + (f"@{self.within}" if self.within else "")
 

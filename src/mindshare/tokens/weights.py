@@ -41,6 +41,12 @@ def class_weights(encoded: Encoded, rules: Sequence[TokenClass], *, policy: Poli
     return _whole(tokens, rules, pure=policy == "pure")
 
 
+def claims(encoded: Encoded, rules: Sequence[TokenClass], *, policy: Policy) -> Flags:
+    """Which tokens each rule would take if it stood alone, [T, rule]: where rules overlap."""
+    tokens = _Tokens(encoded)
+    return np.stack([tokens.taken_by(rule, pure=policy == "pure") for rule in rules], 1)
+
+
 def _whole(tokens: _Tokens, rules: Sequence[TokenClass], *, pure: bool) -> Floats:
     weights = np.zeros((len(tokens.ids), len(rules) + 1))
     free = np.ones(len(tokens.ids), dtype=bool)

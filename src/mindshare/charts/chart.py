@@ -1,0 +1,44 @@
+"""A finished chart: its figures, the tables behind them, how they were made, what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mindshare.figures import Figure, save_figures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from mindshare.study import Measurement
+
+
+@dataclass(frozen=True, repr=False)
+class Chart:
+    """`figures` to look at, `tables` to compute with, `notes` to read before either."""
+
+    figures: tuple[Figure, ...]
+    tables: Mapping[str, pa.Table]  # summary, B_minus_A, mass_…
+    measurements: Mapping[str, Measurement]  # by model label
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        models = ", ".join(self.measurements)
+        return f"Chart({', '.join(figure.name for figure in self.figures)}; models: {models})"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        """A notebook shows the first figure."""
+        return self.figures[0]._repr_mimebundle_(**options)
+
+    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
+        """Every figure as PNG, SVG, PDF, HTML and JSON, all tables, a manifest; or nothing."""
+        made = {label: dict(found.provenance) for label, found in self.measurements.items()}
+        return save_figures(
+            self.figures,
+            folder,
+            tables=self.tables,
+            manifest={"models": made, "notes": list(self.notes)},
+            replace=replace,
+        )

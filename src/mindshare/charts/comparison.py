@@ -1,0 +1,124 @@
+"""Candidates and prompts → one measurement each, and in words what may be compared.
+
+read every prompt with every tokenizer ─► refuse ─► load, measure, forget ─► next model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mindshare.charts.candidates import Candidate
+from mindshare.charts.reading import Reading, read_prompts
+from mindshare.prompts import Prompt
+from mindshare.stats import Resampling, contrast
+from mindshare.study import Measurement, Study, measure
+
+Progress = Callable[[str, int, int], None]  # model's label, prompts done, prompts in all
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The measurements by label, in the order given, and the notes a reader of them needs."""
+
+    measurements: dict[str, Measurement]
+    notes: tuple[str, ...]
+
+    @property
+    def masses(self) -> dict[str, pa.Table]:
+        return {label: found.mass for label, found in self.measurements.items()}
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The first model against each of the others."""
+        first, *others = self.measurements
+        return [(first, other) for other in others]
+
+    def contrast(self, a: str, b: str, *, measure: str, options: Resampling | None) -> pa.Table:
+        """b − a in the layers and heads that both have."""
+        both = _common({label: self.masses[label] for label in (a, b)})
+        return contrast(both, a=a, b=b, measure=measure, options=options)
+
+    def provenance(self) -> dict[str, Any]:
+        return {label: dict(found.provenance) for label, found in self.measurements.items()}
+
+
+def compare(
+    candidates: Sequence[Candidate],
+    prompts: Sequence[Prompt],
+    study: Study,
+    *,
+    progress: Progress | None = None,
+) -> Comparison:
+    readings = [read_prompts(candidate, prompts, study) for candidate in candidates]
+    found: dict[str, Measurement] = {}
+    for candidate in candidates:
+        found[candidate.label] = _measured(candidate, prompts, study, progress)
+    notes = [note for reading in readings for note in reading.notes]
+    notes += [note for a, b in combinations(readings, 2) for note in _tokens_note(a, b)]
+    notes += _layer_notes(candidates)
+    notes += [note for a, b in combinations(found, 2) for note in _same_weights(found, a, b)]
+    return Comparison(found, tuple(dict.fromkeys(notes)))
+
+
+def _measured(
+    candidate: Candidate, prompts: Sequence[Prompt], study: Study, progress: Progress | None
+) -> Measurement:
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            progress(candidate.label, done, total)
+
+    with candidate.loaded() as loaded:
+        return measure(loaded, prompts, study=study, progress=report)
+
+
+def _tokens_note(a: Reading, b: Reading) -> list[str]:
+    if a.ids == b.ids:
+        return []
+    counts = "; ".join(
+        f"{name} {a.n_tokens[name]:,.4g} and {b.n_tokens[name]:,.4g}" for name in a.n_tokens
+    )
+    return [
+        f"{a.label} and {b.label} cut the prompts into different tokens ({counts} tokens). "
+        "Comparable: mass, share and lift of classes and spans. Not comparable: density (per "
+        "token), token positions, head numbers"
+    ]
+
+
+def _layer_notes(candidates: Sequence[Candidate]) -> list[str]:
+    counts = {candidate.label: candidate.facts.layers for candidate in candidates}
+    if len(set(counts.values())) < 2:
+        return []
+    words = ", ".join(f"{label} {count}" for label, count in counts.items())
+    return [
+        f"The models have different numbers of layers ({words}): the same layer number is not the "
+        "same depth, and differences are given for the layers that both have"
+    ]
+
+
+def _same_weights(found: dict[str, Measurement], a: str, b: str) -> list[str]:
+    prints = [found[label].provenance["model"]["fingerprint"] for label in (a, b)]
+    if prints[0] != prints[1]:
+        return []
+    exactly = found[a].mass.equals(found[b].mass)
+    result = (
+        "every difference is exactly 0" if exactly else "yet their numbers differ (dtype or device)"
+    )
+    return [f"{a} and {b} are the same model (same weights): {result}"]
+
+
+def _common(masses: dict[str, pa.Table]) -> dict[str, pa.Table]:
+    """Only layers and heads that are in all tables; null (a mean) is in each or none."""
+    for column in ("layer", "head"):
+        shared = set.intersection(*(set(t[column].to_pylist()) for t in masses.values()))
+        values = pa.array(sorted(shared - {None}), type=pa.int32())
+        masses = {
+            label: t.filter(pc.or_(pc.is_null(t[column]), pc.is_in(t[column], value_set=values)))
+            for label, t in masses.items()
+        }
+    return masses

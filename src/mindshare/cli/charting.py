@@ -1,0 +1,198 @@
+"""What the chart commands share: their own options, and the way from arguments to a saved chart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from mindshare.cli.options import WHAT
+from mindshare.errors import ClassRuleError, SelectionError, nearest
+
+if TYPE_CHECKING:
+    from mindshare.charts import Chart
+    from mindshare.prompts import Prompt
+
+LOOK = "How it looks"
+MEASURES = ("mass", "share", "density", "expected", "lift")
+_LABELLED = re.compile(r"(?P<label>[^=/\\]+)=(?P<model>.+)")
+
+ModelsArgument: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...",
+        help="One model or several: 'smollm2', a hub id, a folder, a .gguf file, a PEFT adapter "
+        "folder; NAME=MODEL gives it a name in the chart.",
+        show_default=False,
+    ),
+]
+MeasureOption: TypeAlias = Annotated[
+    str,
+    typer.Option("--measure", metavar="WORD", help=f"{', '.join(MEASURES)}.", rich_help_panel=WHAT),
+]
+LabelsOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--labels",
+        metavar="WORD",
+        help="Number layers and heads zero-based or one-based; tables stay zero-based.",
+        rich_help_panel=LOOK,
+    ),
+]
+PaletteOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--palette",
+        metavar="WORD",
+        help="seed (red, blue, grey, …) or safe (for colour-blind readers too).",
+        rich_help_panel=LOOK,
+    ),
+]
+WidthOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--width",
+        metavar="WORD",
+        help="column (3.4 inches) or page (7 inches). (default: what the bars need)",
+        rich_help_panel=LOOK,
+        show_default=False,
+    ),
+]
+TitleOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--title",
+        metavar="TEXT",
+        help="A title of your own.",
+        rich_help_panel=LOOK,
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A chart that was asked for on the command line."""
+
+    models: Sequence[str]
+    prompts: list[Prompt]
+    definition: dict[str, Any]
+    drawing: dict[str, Any]
+    dtype: str
+    trust_remote_code: bool
+    quiet: bool
+
+    def finish(
+        self, draw: Callable[..., Chart], *, out: Path | None, replace: bool, **asked: Any
+    ) -> None:
+        """Measure, draw, save, and say what came of it and where it is."""
+        from mindshare.charts.candidates import Loading
+        from mindshare.cli.destination import check_folder
+        from mindshare.cli.screen import progress_bar
+
+        _check_measure(asked["measure"])
+        folder = out or self._folder(draw.__name__, asked)
+        check_folder(folder, replace=replace)
+        with progress_bar(show=not self.quiet) as progress:
+            chart = draw(
+                labelled(self.models),
+                self.prompts,
+                **asked,
+                **self.definition,
+                **self.drawing,
+                loading=Loading(
+                    dtype=self.dtype,
+                    trust_remote_code=self.trust_remote_code,
+                    progress=not self.quiet,
+                ),
+                progress=None if progress is None else _of_all(progress, len(self.models)),
+            )
+        chart.save(folder, replace=replace)
+        _show(chart, folder, quiet=self.quiet)
+
+    def _folder(self, kind: str, asked: dict[str, Any]) -> Path:
+        from mindshare.cli.destination import default_folder
+
+        decides = {"kind": kind, **asked, **self.definition, **self.drawing, "dtype": self.dtype}
+        name = "-".join([kind, *(Path(model).name for model in self.models)])
+        return default_folder(name, self.prompts, **{k: str(v) for k, v in decides.items()})
+
+
+def labelled(models: Sequence[str]) -> list[str] | dict[str, str]:
+    """`Phys=smollm2-phys` names a model; models without a name are called by their reference."""
+    from mindshare.charts.candidates import label_of
+
+    found = [_LABELLED.fullmatch(text) for text in models]
+    if not any(found):
+        return list(models)
+    pairs = [
+        (match["label"].strip(), match["model"]) if match else (label_of(text), text)
+        for match, text in zip(found, models, strict=True)
+    ]
+    names = [label for label, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise SelectionError(
+                f"{names.count(name)} models are called {name!r}",
+                next_step="give each a name of its own: NAME=MODEL",
+            )
+    return dict(pairs)
+
+
+def one_class(classes: Sequence[str] | None, show: str | None) -> str:
+    """The class to draw: the one that is asked for, or the only one."""
+    from mindshare.tokens import parse_classes
+
+    names = parse_classes(classes or []).names[:-1]
+    if show is not None:
+        return show
+    if len(names) != 1:
+        raise ClassRuleError(
+            f"{len(names)} classes are given, and a map shows one",
+            next_step=f"choose with --show: {', '.join(names)}"
+            if names
+            else "give one, e.g. --class hash='#'",
+        )
+    return names[0]
+
+
+def _check_measure(word: str) -> None:
+    if word not in MEASURES:
+        raise SelectionError(
+            f"{word!r} can't be drawn by class{nearest(word, MEASURES)}",
+            allowed=", ".join(MEASURES),
+        )
+
+
+def _of_all(progress: Callable[[int, int], None], models: int) -> Callable[[str, int, int], None]:
+    """One bar for all models: prompts × models."""
+    seen: dict[str, int] = {}
+
+    def report(label: str, done: int, total: int) -> None:
+        seen[label] = done
+        progress(sum(seen.values()), models * total)
+
+    return report
+
+
+def _show(chart: Chart, folder: Path, *, quiet: bool) -> None:
+    from mindshare.cli.screen import say, stdout, warn
+
+    console = stdout()
+    for note in chart.notes:
+        warn(note)
+    if quiet:
+        say(console, str(folder))
+        return
+    for figure in chart.figures:
+        say(console, figure.title)
+        say(console, figure.description)
+        say(console)
+    say(console, f"Figures and tables: {folder}")
+    for figure in chart.figures:
+        say(console, f"  {figure.name}.png  .svg  .pdf  .html  .csv  .parquet  .json")
+    say(console, f"  {', '.join(f'{name}.parquet' for name in chart.tables)}, manifest.json")

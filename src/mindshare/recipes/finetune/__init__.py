@@ -1,0 +1,1 @@
+"""Supervised fine-tuning with LoRA on a few cores: examples → batches → loss → adapter folder."""
