@@ -19,6 +19,7 @@ from bench.page import write_page
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench" / "results.json"
 LENGTHS = (256, 1024, 4096, 8192)
+CHART = 4000
 LONG = (16384, 32768, 65536, 131072)
 NO_MEMORY = "not enough memory"
 
@@ -70,7 +71,22 @@ def long() -> dict[str, Any]:
     return {str(t): apart(f"memory.long_context({t})") for t in LONG}
 
 
-PARTS = {"speed": speed, "eager": eager, "batch": batch, "memory": memory, "long": long}
+def chart() -> dict[str, Any]:
+    return {
+        "tokens": CHART,
+        "plain": apart(f"memory.peak_of('plain', {CHART})"),
+        "chart": apart(f"memory.chart({CHART})"),
+    }
+
+
+PARTS = {
+    "speed": speed,
+    "eager": eager,
+    "batch": batch,
+    "memory": memory,
+    "chart": chart,
+    "long": long,
+}
 
 
 def main() -> None:

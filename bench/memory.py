@@ -37,6 +37,21 @@ def long_context(tokens: int) -> float:
     return _peak()
 
 
+def chart(tokens: int) -> float:
+    """Gigabytes: the whole way to a saved chart of two models, drawing included."""
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as place:
+        drawn = mindshare.shares(
+            ["smollm2", "smollm2-phys"], workloads.text(tokens), classes={"hash": "#", "star": "*"}
+        )
+        drawn.save(Path(place) / "chart")
+    counts = {found.prompts["n_prompt_tokens"][0].as_py() for found in drawn.measurements.values()}
+    assert counts == {tokens}, counts
+    return _peak()
+
+
 def _peak() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e9 if sys.platform == "darwin" else peak * 1024 / 1e9

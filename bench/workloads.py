@@ -28,6 +28,11 @@ def classes(tokens: int, *, batch: int = 1) -> torch.Tensor:
     return torch.nn.functional.one_hot(labels, CLASSES).float()
 
 
+def text(tokens: int) -> str:
+    """Words and glyphs that SmolLM2 reads as this many tokens."""
+    return " # a * b" * (tokens // 4) + " #" * (tokens % 4)
+
+
 def plain(model: Any, ids: torch.Tensor) -> Callable[[], None]:
     decoder = without_head(model)
 

@@ -51,6 +51,15 @@ def test_models_of_different_depth_are_compared_where_both_have_layers(
         compared([folders["base"], folders["deeper"]], prompts, layers=[0, 2])
 
 
+def test_models_that_cut_the_text_differently_say_what_can_be_compared(
+    folders: dict[str, Path], prompts: list[Prompt]
+) -> None:
+    found = compared([folders["base"], folders["other"]], prompts)
+    (note,) = found.notes
+    assert note.startswith("base and other cut the prompts into different tokens (hash 4 and 3;")
+    assert "Not comparable: density" in note
+
+
 def test_progress_names_the_model(folders: dict[str, Path], prompts: list[Prompt]) -> None:
     seen: list[tuple[str, int, int]] = []
     study = build_study(classes=CLASSES, measures="mass")

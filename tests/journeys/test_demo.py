@@ -35,7 +35,9 @@ def test_it_says_where_the_results_are(
     assert "Results: results/demo" in ran.stdout
     assert ran.stderr == ""
     files = {file.name for file in (folder / "results" / "demo").iterdir()}
-    assert files == {f"{name}.parquet" for name in found.tables} | {"manifest.json"}
+    drawn = {f"mass_by_class.{e}" for e in ("png", "svg", "pdf", "html", "csv", "parquet", "json")}
+    assert files == {f"{name}.parquet" for name in found.tables} | {"manifest.json"} | drawn
+    assert "results/demo/mass_by_class.png" in ran.stdout
     manifest = json.loads((folder / "results" / "demo" / "manifest.json").read_text())
     assert manifest["model"]["reference"] == "smollm2"
 

@@ -16,13 +16,16 @@ def no_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_embedded_model_comes_first() -> None:
-    first, *rest = available()
+    first, adapter, *rest = available()
     assert (first.name, first.kind, first.installed) == ("smollm2", "embedded", True)
     assert first.size == 98_362_432
     assert first.licence == "apache-2.0"
+    assert (adapter.name, adapter.kind, adapter.installed) == ("smollm2-phys", "adapter", True)
+    assert adapter.size is not None
+    assert adapter.size < 10_000_000
     assert {row.name for row in rest} == set(KNOWN)
     assert not any(row.installed for row in rest)
-    assert names_here() == ("smollm2",)
+    assert names_here() == ("smollm2", "smollm2-phys")
 
 
 def test_without_the_package_the_row_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,4 +45,4 @@ def test_conversions_are_listed_by_a_name_that_loads(shared_gguf: Path, cache: P
     assert row.size
     assert row.size > 50_000
     assert load(row.name).add_bos is True
-    assert names_here() == ("smollm2", row.name)
+    assert names_here() == ("smollm2", "smollm2-phys", row.name)

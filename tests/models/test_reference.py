@@ -27,6 +27,13 @@ def test_an_absent_embedded_model_names_its_install_command(
         embedded_file()
 
 
+def test_an_adapter_that_came_along_is_called_by_its_name() -> None:
+    found = resolve("smollm2-phys")
+    assert (found.kind, found.name) == ("adapter", "smollm2-phys")
+    assert found.path is not None
+    assert is_adapter(found.path)
+
+
 def test_hub_ids() -> None:
     assert resolve("org/some-model.v1").kind == "hub"
     assert resolve("org/some-model.v1").name == "some-model.v1"

@@ -12,10 +12,12 @@ import typer
 
 if TYPE_CHECKING:
     from mindshare.cli.summary import Cell, Summary
+    from mindshare.figures import Figure
     from mindshare.study import Measurement
 
 ID = "demo"
 MODEL = "smollm2"
+FIGURE = "mass_by_class"
 CLASSES = {"hash": "#", "star": "*", "space": "whitespace"}
 # A shape in '#', its target in '*', and nothing but spaces around them.
 MAP = (
@@ -50,6 +52,7 @@ def demo(out: Out = Path("results/demo")) -> None:
     from mindshare.cli.measure import show_place, show_tables
     from mindshare.cli.screen import progress_bar, say, stdout
     from mindshare.cli.tokens import show_classed
+    from mindshare.figures import save_figures
     from mindshare.models import load
     from mindshare.prompts import Prompt
     from mindshare.study import build_study, encode_for, measure
@@ -65,7 +68,9 @@ def demo(out: Out = Path("results/demo")) -> None:
     show_classed(console, classify(encode_for(loaded, prompt), study.token_classes()))
     with progress_bar(show=True) as progress:
         found = measure(loaded, prompt, study=study, progress=progress)
-    found.save(out, replace=True)
+    save_figures(
+        [_figure(found)], out, tables=found.tables, manifest=found.provenance, replace=True
+    )
     say(console)
     say(console, f"2. Where {MODEL} looks")
     say(console)
@@ -73,7 +78,16 @@ def demo(out: Out = Path("results/demo")) -> None:
     for sentence in sentences(found):
         say(console, sentence)
     say(console)
+    say(console, f"The same as a picture: {out / FIGURE}.png (.svg, .pdf, .html, .csv)")
     show_place(console, out)
+
+
+def _figure(found: Measurement) -> Figure:
+    from mindshare.figures import ClassBarsOptions, class_bars
+    from mindshare.stats import averaged, summarise
+
+    options = ClassBarsOptions(width="page", name=FIGURE, title=f"Where {MODEL} looks in a map")
+    return class_bars(summarise({MODEL: averaged(found.mass)}), options)
 
 
 def sentences(found: Measurement) -> list[str]:

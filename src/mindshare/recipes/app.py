@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def command() -> Any:
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
     blocks = typer.Typer(no_args_is_help=True, help="ASCII maps and the action between them.")
-    for function in (data, train, accuracy, study):
+    for function in (data, train, accuracy, card, study):
         blocks.command()(function)
     app.add_typer(blocks, name="building-blocks")
     app.callback()(_about)
@@ -149,7 +149,23 @@ def accuracy(
             found[loaded.name] = ask(loaded, asked, report=bar)
     show(found)
     if out is not None:
-        write(found, out)
+        write(found, out, seed=seed)
+
+
+def card(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The adapter's folder.")],
+) -> None:
+    """Write the model card of an adapter from its training.json and accuracy.json.
+
+    \b
+    Example:
+      mindshare-recipes building-blocks accuracy smollm2 my-adapter --out my-adapter/accuracy.json
+      mindshare-recipes building-blocks card my-adapter
+    """
+    from mindshare.cli.screen import say, stdout
+    from mindshare.recipes.building_blocks.card import write_card
+
+    say(stdout(), f"The card: {write_card(folder)}")
 
 
 def study(
@@ -171,10 +187,12 @@ def study(
       mindshare-recipes building-blocks study --tuned my-adapter --n 200 --out results/mine
     """
     from mindshare.cli.destination import check_folder
-    from mindshare.cli.screen import say, stdout
+    from mindshare.cli.screen import progress_bar, say, stdout
     from mindshare.recipes.building_blocks.study import run_study
 
     check_folder(out, replace=replace)
-    for sentence in run_study(base, tuned, out=out, n=n, replace=replace):
+    with progress_bar(show=True, what="passes") as bar:
+        found = run_study(base, tuned, out=out, n=n, replace=replace, progress=bar)
+    for sentence in found:
         say(stdout(), sentence)
     say(stdout(), f"Figures and tables: {out}")

@@ -120,7 +120,12 @@ def encode_for(loaded: LoadedModel | Reader, prompt: Prompt) -> Encoded:
             next_step="pass one to mindshare.wrap(model, tokenizer), or use mindshare.capture "
             "with your own token ids",
         )
-    encoded = encode(prompt, loaded.tokenizer, add_bos=loaded.add_bos)
+    encoded = encode(
+        prompt,
+        loaded.tokenizer,
+        add_bos=loaded.add_bos,
+        add_generation_prompt=_awaits_answer(prompt),
+    )
     limit = loaded.context_length
     if limit is not None and len(encoded) > limit:
         raise PromptError(
@@ -129,6 +134,11 @@ def encode_for(loaded: LoadedModel | Reader, prompt: Prompt) -> Encoded:
             next_step="shorten the prompt or choose a model with a longer context",
         )
     return encoded
+
+
+def _awaits_answer(prompt: Prompt) -> bool:
+    """A chat goes up to where the model's answer begins, unless it holds that answer."""
+    return prompt.messages is not None and prompt.messages[-1].role != "assistant"
 
 
 def check_selection(study: Study, facts: AttentionFacts, *, name: str) -> None:

@@ -81,33 +81,38 @@ def _scores(samples: Sequence[Sample], right: Sequence[bool]) -> dict[str, Score
 
 
 def show(found: Mapping[str, Accuracy]) -> None:
-    """A table for the terminal: one row an action, two columns a model."""
+    """A table a model, for the terminal."""
     from rich.table import Table
 
-    from mindshare.cli.screen import stdout
+    from mindshare.cli.screen import say, stdout
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("action")
-    table.add_column("n", justify="right")
-    for name in found:
-        table.add_column(f"{name}: exact", justify="right")
-        table.add_column("among nine", justify="right")
-    for action, first in next(iter(found.values())).exact.items():
-        cells = [
-            _words(scores[action]) for one in found.values() for scores in (one.exact, one.choice)
-        ]
-        table.add_row(action, str(first.n), *cells)
-    stdout().print(table)
+    console = stdout()
+    for name, one in found.items():
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for title in ("action", "n", "exact", "among nine"):
+            table.add_column(title, justify="left" if title == "action" else "right")
+        for action, score in one.exact.items():
+            row = (action, str(score.n), in_words(score), in_words(one.choice[action]))
+            table.add_row(*row)
+        say(console, f"{name}: actions named rightly, with 95 % intervals")
+        say(console)
+        console.print(table)
+        say(console)
 
 
-def _words(score: Score) -> str:
+def in_words(score: Score) -> str:
+    """`71.5 % [67, 75]`"""
     low, high = score.interval
     return f"{100 * score.share:.1f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def write(found: Mapping[str, Accuracy], path: Path) -> None:
-    text = json.dumps({name: one.to_dict() for name, one in found.items()}, indent=1)
+def write(found: Mapping[str, Accuracy], path: Path, *, seed: int) -> None:
+    content = {
+        "samples": next(iter(found.values())).exact["all"].n,
+        "seed": seed,
+        "models": {name: one.to_dict() for name, one in found.items()},
+    }
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"can't write {path}: {error.strerror}") from error

@@ -8,11 +8,13 @@ token, where the answer is decided; every difference is paired by map, with a 95
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.charts.candidates import Loading, candidates
-from mindshare.charts.comparison import Comparison, compare
+from mindshare.charts.comparison import Comparison, Progress, compare
 from mindshare.figures import (
     ClassBarsOptions,
     Figure,
@@ -25,7 +27,7 @@ from mindshare.recipes.building_blocks.rows import prompt
 from mindshare.recipes.building_blocks.samples import samples
 from mindshare.recipes.building_blocks.words import Findings, sentences
 from mindshare.stats import averaged, contrast, summarise
-from mindshare.study import build_study
+from mindshare.study import Study, build_study
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,13 +40,22 @@ QUERIES = "last"
 ORIGINAL, ORIGINAL_LAYERS = (0, 16, 20, 27), 28
 
 
-def run_study(base: str, tuned: str, *, out: Path, n: int, replace: bool = False) -> list[str]:
-    """Measure, draw, save; what was found, in sentences."""
+def run_study(
+    base: str,
+    tuned: str,
+    *,
+    out: Path,
+    n: int,
+    replace: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Measure, draw, save; what was found, in sentences. `progress`: passes done, in all."""
     maps = [prompt(sample) for sample in samples("test", n)]
     models = candidates([base, tuned], Loading())
     layers = same_depth(models[0].facts.layers)
-    glyphs = compare(models, maps, build_study(classes=GLYPHS, measures="mass", queries=QUERIES))
-    parts = compare(models, maps, build_study(classes=SEGMENTS, measures="mass", queries=QUERIES))
+    report = _counted(4 * n, progress)  # two models, two ways to class the tokens
+    glyphs = compare(models, maps, _study(GLYPHS), progress=report)
+    parts = compare(models, maps, _study(SEGMENTS), progress=report)
     findings = _findings(glyphs, parts, layers)
     said = [*sentences(findings), *glyphs.notes]
     save_figures(
@@ -55,6 +66,23 @@ def run_study(base: str, tuned: str, *, out: Path, n: int, replace: bool = False
         replace=replace,
     )
     return said
+
+
+def _study(classes: dict[str, str]) -> Study:
+    return build_study(classes=classes, measures="mass", queries=QUERIES)
+
+
+def _counted(total: int, progress: Callable[[int, int], None] | None) -> Progress | None:
+    """Prompts of this model or that become one count of passes."""
+    if progress is None:
+        return None
+    passes = count()
+
+    def report(_label: str, done: int, _total: int) -> None:
+        if done:
+            progress(next(passes) + 1, total)
+
+    return report
 
 
 def same_depth(layers: int) -> tuple[int, ...]:
@@ -73,7 +101,7 @@ def _findings(glyphs: Comparison, parts: Comparison, layers: tuple[int, ...]) ->
     return Findings(
         base=base,
         tuned=tuned,
-        layers=layers,
+        layers=tuple(dict.fromkeys(layers)),  # a shallow model may have one for two
         middle=middle,
         by_glyph=summarise(over_heads(glyphs)),
         by_glyph_change=contrast(over_heads(glyphs), a=base, b=tuned),
@@ -86,7 +114,7 @@ def _findings(glyphs: Comparison, parts: Comparison, layers: tuple[int, ...]) ->
 
 def _figures(parts: Comparison, found: Findings) -> list[Figure]:
     about = {
-        "heads": f"mean of {parts_heads(parts)} heads",
+        "heads": f"mean of {_head_count(parts)} heads",
         "data": "held-out maps, one action each",
     }
     # As in the original: whitespace at the bottom, hash on top.
@@ -113,7 +141,7 @@ def _figures(parts: Comparison, found: Findings) -> list[Figure]:
     ]
 
 
-def parts_heads(found: Comparison) -> int:
+def _head_count(found: Comparison) -> int:
     """How many heads were averaged."""
     heads = next(iter(found.masses.values()))["head"].to_pylist()
     return len(set(heads))

@@ -60,9 +60,9 @@ def _answer(found: Findings) -> str:
     else:
         verdict = "So no difference can be told in the middle layers"
     return (
-        f"{where} {found.tuned} gives the maps {row['mean_b']:.3f} of its attention and "
-        f"{found.base} {row['mean_a']:.3f}: a difference of {_change(row)}. In layer 0 it is "
-        f"{first['mean_b']:.3f} against {first['mean_a']:.3f}. {verdict}."
+        f"{where} {found.tuned} gives the maps {row['mean_b']:.4f} of its attention and "
+        f"{found.base} {row['mean_a']:.4f}: a difference of {_change(row)}. In layer 0 it is "
+        f"{first['mean_b']:.4f} against {first['mean_a']:.4f}. {verdict}."
     )
 
 
@@ -105,4 +105,4 @@ def _row(table: pa.Table, name: str, *, layer: int | None = None) -> dict[str, A
 
 
 def _change(row: dict[str, Any]) -> str:
-    return f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+    return f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
