@@ -69,3 +69,16 @@ def test_what_is_not_stacked_says_why() -> None:
     figure = class_bars(made_up(["a"], 3, measure="lift"))
     assert "Lift does not add up over classes, so the bars are not stacked." in figure.definition
     assert "A dashed line marks 1, no preference." in figure.description
+
+
+def test_rows_are_named_from_the_top_as_they_are_drawn() -> None:
+    options = ClassBarsOptions(class_order=("hash", "star", "space"))
+    figure = class_bars(made_up(["m"], 3, measure="lift"), options)
+    assert "A row for each token class: hash, star and space." in figure.description
+    rows = [value["panel"] for value in figure.spec["data"]["values"] if value["layer"] == 0]
+    assert rows == ["hash", "star", "space"]
+
+
+def test_numbers_from_one_are_said_in_the_picture() -> None:
+    figure = class_bars(made_up(["m"], 3), ClassBarsOptions(labels="one-based"))
+    assert "numbers one-based" in " ".join(figure.spec["title"]["subtitle"])

@@ -43,3 +43,15 @@ def test_the_query_set_and_the_class_are_named() -> None:
     figure = head_map(made_up(["m"], 2, heads=range(2)), "hash")
     assert "Query set Q: all." in figure.definition
     assert "Token class shown: hash." in figure.definition
+
+
+def test_too_few_prompts_for_a_test_is_said_instead_of_none_found() -> None:
+    """Five prompts have 32 flips of sign: no p-value can be below 2/32."""
+    table = contrasted(2, 2)
+    column = table.column_names.index("n_prompts")
+    few = table.set_column(column, table.field(column), [[5] * table.num_rows])
+    figure = head_map(few, "star")
+    assert "too few prompts to test" in figure.description
+    assert "Too few prompts for a test" in " ".join(figure.spec["title"]["subtitle"])
+    six = table.set_column(column, table.field(column), [[6] * table.num_rows])
+    assert "p_adjusted < 0.05" in head_map(six, "star").description

@@ -59,7 +59,12 @@ def compare(
     found: dict[str, Measurement] = {}
     for candidate in candidates:
         found[candidate.label] = _measured(candidate, prompts, study, progress)
-    notes = [note for reading in readings for note in reading.notes]
+    alike = len({reading.ids for reading in readings}) == 1
+    notes = [
+        note if alike else f"{reading.label}: {note}"
+        for reading in readings
+        for note in reading.notes
+    ]
     notes += [note for a, b in combinations(readings, 2) for note in _tokens_note(a, b)]
     notes += _layer_notes(candidates)
     notes += [note for a, b in combinations(found, 2) for note in _same_weights(found, a, b)]

@@ -126,7 +126,10 @@ def _ask(
 ) -> _Asked:
     """Refuse what can't be drawn, then measure."""
     if measure not in MEASURES:
-        raise SelectionError(f"{measure!r} can't be drawn by class", allowed=", ".join(MEASURES))
+        raise SelectionError(
+            f"{measure!r} can't be drawn by class{nearest(measure, MEASURES)}",
+            allowed=", ".join(MEASURES),
+        )
     drawing = {k: v for k, v in parts.items() if k in Drawing.__annotations__ and v is not None}
     others = ("resampling", "loading", "progress")
     defined = {

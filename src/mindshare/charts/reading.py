@@ -47,7 +47,7 @@ def read_prompts(candidate: Candidate, prompts: Sequence[Prompt], study: Study) 
         label=candidate.label,
         ids=tuple(one.ids for one in encoded),
         n_tokens=totals,
-        notes=tuple(_overlap_notes(overlaps, candidate.label)),
+        notes=tuple(_overlap_notes(overlaps)),
     )
 
 
@@ -67,9 +67,9 @@ def _overlaps(classed: Iterable[Classed]) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def _overlap_notes(overlaps: Mapping[tuple[str, str], list[str]], label: str) -> list[str]:
+def _overlap_notes(overlaps: Mapping[tuple[str, str], list[str]]) -> list[str]:
     return [
-        f"{label}: classes {first!r} and {second!r} overlap in {len(pieces):,} "
+        f"Classes {first!r} and {second!r} overlap in {len(pieces):,} "
         f"token{'s' * (len(pieces) > 1)} ({_examples(pieces)}), which count as {first!r}: "
         "the first rule wins"
         for (first, second), pieces in overlaps.items()

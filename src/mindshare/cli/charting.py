@@ -39,7 +39,8 @@ LabelsOption: TypeAlias = Annotated[
     typer.Option(
         "--labels",
         metavar="WORD",
-        help="Number layers and heads zero-based or one-based; tables stay zero-based.",
+        help="Number layers and heads zero-based or one-based in the picture; options and tables "
+        "stay zero-based.",
         rich_help_panel=LOOK,
     ),
 ]

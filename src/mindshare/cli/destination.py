@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from mindshare.errors import OutputError
@@ -23,7 +23,7 @@ RESULTS = Path("results")
 def default_folder(model: str, prompts: Sequence[Prompt], **decides: str | None) -> Path:
     """`results/MODEL-HASH`: the same command always names the same folder."""
     name = re.sub(r"[^\w.-]+", "-", Path(model).name).strip("-.") or "model"
-    content = [model, [asdict(prompt) for prompt in prompts], decides]
+    content = [model, [asdict(replace(prompt, place=None)) for prompt in prompts], decides]
     text = json.dumps(content, sort_keys=True, default=str)
     return RESULTS / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 

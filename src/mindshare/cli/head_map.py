@@ -74,7 +74,7 @@ def head_map(
     \b
     Examples:
       mindshare head-map smollm2 --file map.txt --class hash=#
-      mindshare head-map smollm2 smollm2-phys --data maps.jsonl \\
+      mindshare head-map smollm2 smollm2-phys --data maps/test.jsonl \\
           --class hash=# --class star='*' --show star --queries last
     """
     from mindshare.charts import head_map as draw

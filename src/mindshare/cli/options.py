@@ -137,7 +137,7 @@ OutOption: TypeAlias = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="The folder to write (default: results/MODEL-HASH, the same for the same command).",
+        help="The folder to write (default: results/NAME-HASH, the same for the same command).",
         rich_help_panel=RESULTS,
         show_default=False,
     ),

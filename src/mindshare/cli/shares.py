@@ -37,7 +37,7 @@ from mindshare.cli.options import (
 Heads = Annotated[
     str,
     typer.Option(
-        "--heads", metavar=RANGES, help="The mean of the heads, or each.", rich_help_panel=WHAT
+        "--heads", metavar=RANGES, help="Their mean, all of them, or some.", rich_help_panel=WHAT
     ),
 ]
 
@@ -72,7 +72,7 @@ def shares(
     Examples:
       mindshare shares smollm2 --file map.txt --class hash=# --class star='*' \\
           --class space=whitespace
-      mindshare shares smollm2 Phys=smollm2-phys --data maps.jsonl --layers 0,17,21,29 \\
+      mindshare shares smollm2 Phys=smollm2-phys --data maps/test.jsonl --layers 0,17,21,29 \\
           --class hash=# --class star='*' --queries last --out results/maps
       mindshare shares smollm2 --chat chat.json --class system=role:system \\
           --class user=role:user --measure share

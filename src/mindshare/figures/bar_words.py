@@ -75,7 +75,8 @@ def _contents(bars: Bars) -> str:
     if bars.stacked:
         return f"Each bar stacks, from the bottom: {wording.listed(labels)}."
     rule = " A dashed line marks 1, no preference." if bars.shown.measure == "lift" else ""
-    return f"A row for each token class: {wording.listed(labels[::-1])}.{rule}"
+    rows = [bars.label(name) for name in bars.shown.classes]  # from the top
+    return f"A row for each token class: {wording.listed(rows)}.{rule}"
 
 
 @dataclass(frozen=True)

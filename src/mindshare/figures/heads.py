@@ -64,6 +64,12 @@ class Heads:
         return sum(p is not None and p < self.options.alpha for p in found)
 
     @property
+    def testable(self) -> bool:
+        """Whether any difference could get a dot: so few prompts have so few flips of sign."""
+        most = max(self.shown.table["n_prompts"].to_pylist(), default=0)
+        return bool(2.0 ** (1 - most) < self.options.alpha)
+
+    @property
     def domain(self) -> tuple[float, float]:
         """Amounts start at 0; differences have 0 in the middle. Never empty."""
         most = max((abs(x) for x in self.numbers), default=0.0) or 1.0

@@ -36,9 +36,11 @@ def caption(heads: Heads, about: Mapping[str, str]) -> str:
     marks = []
     if heads.all_zero:
         marks.append("All differences are exactly 0.")
-    if heads.is_difference:
+    if heads.is_difference and heads.testable:
         n, total = heads.marked, len(heads.numbers)
         marks.append(f"Dots: p_adjusted\xa0<\xa0{heads.options.alpha:g} ({n} of {total} heads).")
+    elif heads.is_difference:
+        marks.append("Too few prompts for a test: no dots.")
     return wording.caption(heads.shown, about=about, style=heads.options, marks=" ".join(marks))
 
 
@@ -66,7 +68,9 @@ def description(heads: Heads) -> str:
     ]
     if heads.numbers:
         parts.append("All differences are exactly 0." if heads.all_zero else _extremes(heads))
-    if heads.is_difference:
+    if heads.is_difference and not heads.testable:
+        parts.append("There are too few prompts to test any difference, so no cell has a dot.")
+    elif heads.is_difference:
         parts.append(
             f"{heads.marked} of {len(heads.numbers)} heads have p_adjusted < {style.alpha:g} "
             "and carry a dot."

@@ -109,4 +109,6 @@ def caption(shown: Shown, *, about: Mapping[str, str], style: Style, marks: str 
         "lift": "Lift: mass / mass under uniform attention; 1 = no preference",
     }[shown.measure]
     parts = [f"queries: {shown.queries}", heads_word(shown, style, about), prompts_word(shown)]
+    if style.labels != "zero-based":
+        parts.append(f"numbers {style.labels}")
     return f"{short} ({'; '.join(parts)}).{f' {marks}' if marks else ''}"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mindshare.errors import PromptError
 from mindshare.prompts.prompt import Prompt
@@ -17,8 +18,6 @@ from mindshare.prompts.prompt import Prompt
 CHAT_FORM = 'a list of {"role", "content"}, or {"messages": [...], "spans": {...}, "id": "..."}'
 CONTENT_FIELDS = ("text", "messages", "prompt")
 ROW_FORM = "one of text, messages or prompt; optional id, spans; other fields are ignored"
-
-Built = TypeVar("Built")
 
 
 def read_text(path: str | Path, *, marked: bool = False) -> Prompt:
@@ -89,10 +88,10 @@ def _prompt_of(row: Mapping[str, Any], field: str, marked: bool) -> Prompt:
     raise PromptError(f"{field} is {type(content).__name__}", allowed=wanted[field])
 
 
-def _placed(build: Callable[[], Built], where: str) -> Built:
-    """Run `build`; an error in it gets the file (and line) it happened in."""
+def _placed(build: Callable[[], Prompt], where: str) -> Prompt:
+    """The prompt that `build` makes, or its error, with the file (and line) it comes from."""
     try:
-        return build()
+        return replace(build(), place=where)
     except PromptError as error:
         inner = where if error.where is None else f"{where}, {error.where}"
         raise PromptError(
@@ -107,7 +106,9 @@ def _checked(path: str | Path) -> Path:
     try:
         path.open("rb").close()
     except FileNotFoundError:
-        raise PromptError("there is no such file", where=str(path)) from None
+        raise PromptError(
+            "there is no such file", where=str(path), next_step="check the path"
+        ) from None
     except OSError as error:
         raise PromptError(f"the file cannot be read: {error.strerror}", where=str(path)) from None
     return path

@@ -51,13 +51,15 @@ class Prompt:
     """A text or a chat (exactly one of the two), its named spans and its id.
 
     A name may have several ranges: `(start, end)` in a text, `(message, start, end)` in a chat.
-    The id defaults to the first 12 hex digits of the SHA-256 of content and spans.
+    The id defaults to the first 12 hex digits of the SHA-256 of content and spans. `place` is where
+    it was read (a file, a line), for messages only.
     """
 
     text: str | None = None
     messages: tuple[Message, ...] | None = None
     spans: Spans = field(default_factory=dict)
     id: str = ""
+    place: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.messages is None):

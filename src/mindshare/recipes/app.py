@@ -21,7 +21,7 @@ TRAIN, TEST = 12_000, 540  # samples; the shipped adapter's
 STEPS = 900
 HELD_OUT = 108  # maps of the study
 
-Count = Annotated[int, typer.Option("--n", metavar="N", min=1, help="How many samples.")]
+Count = Annotated[int, typer.Option("--n", metavar="N", min=1, help="How many maps.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Decides which, and their order.")]
 Base = Annotated[
     str, typer.Option("--base", metavar="MODEL", help="What `mindshare models` lists, or a path.")
@@ -47,7 +47,7 @@ def _about() -> None:
 
 
 def data(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Gets train and test.jsonl.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Gets train.jsonl, test.jsonl")],
     n: Count = TRAIN,
     n_test: Annotated[
         int, typer.Option("--n-test", metavar="N", min=1, help="How many held-out samples.")

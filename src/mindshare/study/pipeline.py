@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from mindshare.errors import PromptError, SelectionError, TokenError
+from mindshare.errors import PromptError, SelectionError, TokenError, nearest
 from mindshare.models import AttentionFacts, LoadedModel, Reader, attention_facts, load, wrap
 from mindshare.prompts import Message, Prompt
 from mindshare.study.measurement import Measurement
@@ -160,9 +160,11 @@ def check_spans(study: Study, encoded: Sequence[Encoded]) -> None:
 def _without_span(rule: TokenClass, name: str, item: Encoded) -> PromptError:
     what = f"role {name[5:]!r}" if name.startswith("role:") else f"span {name!r}"
     return PromptError(
-        f"prompt {item.prompt.id} has no {what}, which class {rule.name!r} ({rule}) speaks of",
-        allowed=f"its spans: {', '.join(item.spans) or 'none'}",
-        next_step="mark the span in every prompt, or leave out the prompts without it",
+        f"prompt {item.prompt.id} has no {what}, which class {rule.name!r} ({rule}) speaks of"
+        f"{nearest(name, item.spans)}",
+        where=item.prompt.place,
+        allowed=", ".join(item.spans) or "this prompt has no spans",
+        next_step="correct the name, mark the span in every prompt, or leave out those without it",
     )
 
 
