@@ -60,7 +60,7 @@ def test_offline_says_what_is_here(hub_cache: Path, shared_llama: Path) -> None:
         load("org/tony")
     message = str(caught.value)
     assert "HF_HUB_OFFLINE is set; did you mean 'org/tiny'?" in message
-    assert "smollm2, org/tiny" in message
+    assert "smollm2, smollm2-phys, org/tiny" in message
 
 
 class _Answer(BaseHTTPRequestHandler):
