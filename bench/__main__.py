@@ -79,10 +79,15 @@ def chart() -> dict[str, Any]:
     }
 
 
+def insertion() -> dict[str, Any]:
+    return apart("speed.insertion()")
+
+
 PARTS = {
     "speed": speed,
     "eager": eager,
     "batch": batch,
+    "insertion": insertion,
     "memory": memory,
     "chart": chart,
     "long": long,

@@ -8,8 +8,9 @@
     found.save("results/first")  # Parquet tables and a manifest that says how they were made
 
 Doors: `load` / `wrap` a model, `measure` prompts by token class, `shares` and `head_map` draw and
-compare models, `capture` takes tensors of your own, `read` opens saved results. Names arrive on
-first use: importing mindshare imports neither torch nor transformers.
+compare models, `insertion` shows what an inserted run of tokens does, `capture` takes tensors of
+your own, `read` opens saved results. Names arrive on first use: importing mindshare imports neither
+torch nor transformers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mindshare.attention.capture import Capture, CaptureOptions, capture
-    from mindshare.charts import Chart, head_map, shares
+    from mindshare.charts import Chart, head_map, insertion, shares
     from mindshare.errors import MindshareError
     from mindshare.models import LoadedModel, load, wrap
     from mindshare.prompts import Message, Prompt
@@ -43,6 +44,7 @@ _HOME = {
     "TokenClass": "tokens",
     "capture": "attention.capture",
     "head_map": "charts",
+    "insertion": "charts",
     "load": "models",
     "measure": "study",
     "read": "study.measurement",
@@ -65,6 +67,7 @@ __all__ = [
     "__version__",
     "capture",
     "head_map",
+    "insertion",
     "load",
     "measure",
     "read",

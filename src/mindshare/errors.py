@@ -2,6 +2,7 @@
 
     MindshareError
     ├── PromptError        a prompt, a span, a chat or a data row that cannot be used
+    │   └── SystemRoleError    a chat template that takes no system message
     ├── TokenError         a tokenizer that cannot say where its tokens come from
     ├── ClassRuleError     a token class whose rule cannot be read
     ├── SelectionError     a layer, head, query set or measure that is not there
@@ -43,6 +44,10 @@ class MindshareError(Exception):
 
 
 class PromptError(MindshareError):
+    pass
+
+
+class SystemRoleError(PromptError):
     pass
 
 

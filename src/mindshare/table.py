@@ -64,6 +64,46 @@ DEFINITIONS: dict[str, str] = {
     "sd": "standard deviation over the prompts (n - 1); of the paired differences in a contrast",
     "low": "lower end of the bootstrap interval over prompts; null below 2 prompts",
     "high": "upper end of the bootstrap interval over prompts; null below 2 prompts",
+    "condition": "the version of the prompt: 'without', or the name of what was inserted",
+    "condition_a": "the condition that is compared with",
+    "condition_b": "the condition that is compared",
+    "insertion": "what was inserted, as it was asked for",
+    "place": "where it was inserted, as it was asked for",
+    "inserted_text": "the exact characters that were inserted",
+    "n_inserted": "number of tokens that hold an inserted character",
+    "n_seam": "of these, tokens that hold an original character too: merged at a seam",
+    "n_matched": "original tokens that stand in both versions: same characters, same token id",
+    "n_unmatched": "original tokens of the version without that have no partner in the other",
+    "part": "original: matched in both versions; unmatched: original characters that the other "
+    "version cuts differently; inserted: inserted characters only; seam: both kinds in one token",
+    "position_without": "position of the same token in the version without; null: no partner",
+    "received_without": "received of the token in the version without the insertion; 0..1",
+    "received_with": "received of the token in the version with the insertion; 0..1",
+    "n_queries_without": "n_queries of the token in the version without the insertion",
+    "n_queries_with": "n_queries of the token in the version with the insertion",
+    "retained": "1 - sum over inserted tokens j of A'[i,j], for an original query i after the "
+    "insertion; a head's is the mean over these queries; 0..1",
+    "factor": "mean over these queries i of c[i], the one factor that brings A[i,j] closest to "
+    "A'[i,j] over the matched keys j (least squares); the theory says it is 'retained'",
+    "affine_r2": "1 - sum of (A'[i,j] - c[i] A[i,j])^2 / sum of A'[i,j]^2 over these queries and "
+    "the matched keys: how much of A' is A times one factor a query; 1 = all",
+    "affine_r2_after": "affine_r2 with c and the sums over matched keys after the insertion only",
+    "value_evenness": "squared length of the mean value vector of the inserted tokens / mean of "
+    "their squared lengths; 1 = all alike",
+    "weight_evenness": "entropy of 'received' over the inserted tokens, normalised to sum to 1, / "
+    "log of their number; 1 = all get the same",
+    "amplitude": "sum of received_with / sum of received_without over the matched tokens; ratio",
+    "shape": "Pearson correlation of received_with and received_without over the matched tokens",
+    "entropy_change": "entropy of received_with minus that of received_without, each normalised to "
+    "sum to 1 over the matched tokens; nats",
+    "divergence": "Jensen-Shannon divergence of the two normalised profiles; bits, 0..1",
+    "peak_shift": "place of the largest received_with minus that of the largest received_without, "
+    "counted in matched tokens",
+    "peak_ratio": "largest received_with / largest received_without over the matched tokens; ratio",
+    "label": "what the insertion does to the head, by thresholds on its response numbers",
+    "phase": "before, inside or after the insertion",
+    "received_sum": "sum of 'received' over the tokens of the phase",
+    "measure": "the number that the row is about",
     "p_value": "paired sign-flip permutation over prompts, two-sided; every flip up to 12 prompts",
     "p_adjusted": "p_value after Benjamini-Hochberg correction over all cells of the table",
 }
@@ -87,6 +127,23 @@ _OVER_PROMPTS = {
     "n_prompts": pa.int64(),
 }
 _SPREAD = {"sd": pa.float64(), "low": pa.float64(), "high": pa.float64()}
+_VERSION = {
+    "prompt": pa.string(),
+    "condition": pa.string(),
+    "layer": pa.int32(),
+    "head": pa.int32(),
+}
+_RESCALING = {
+    name: pa.float32()
+    for name in ("retained", "factor", "affine_r2", "affine_r2_after", "value_evenness")
+}
+_RESPONSE = {
+    "model": pa.string(),
+    "layer": pa.int32(),
+    "head": pa.int32(),
+    "measure": pa.string(),
+    "n_prompts": pa.int64(),
+}
 
 SCHEMAS: dict[str, pa.Schema] = {
     "mass": _schema(
@@ -143,6 +200,83 @@ SCHEMAS: dict[str, pa.Schema] = {
         model_a=pa.string(),
         model_b=pa.string(),
         **_OVER_PROMPTS,
+        mean_a=pa.float64(),
+        mean_b=pa.float64(),
+        difference=pa.float64(),
+        **_SPREAD,
+        p_value=pa.float64(),
+        p_adjusted=pa.float64(),
+    ),
+    # A prompt with and without an insertion: what was seen …
+    "conditions": _schema(
+        prompt=pa.string(),
+        condition=pa.string(),
+        insertion=pa.string(),
+        place=pa.string(),
+        inserted_text=pa.string(),
+        n_inserted=pa.int64(),
+        n_seam=pa.int64(),
+        n_matched=pa.int64(),
+        n_unmatched=pa.int64(),
+        n_prompt_tokens=pa.int64(),
+        text=pa.string(),
+    ),
+    "places": _schema(
+        prompt=pa.string(),
+        condition=pa.string(),
+        position=pa.int32(),
+        token_id=pa.int64(),
+        token=pa.string(),
+        start=pa.int64(),
+        stop=pa.int64(),
+        special=pa.bool_(),
+        part=pa.string(),
+        position_without=pa.int32(),
+    ),
+    "sequence": _schema(
+        **_VERSION, position=pa.int32(), received=pa.float32(), n_queries=pa.int64()
+    ),
+    "retained": _schema(
+        **_VERSION, position=pa.int32(), position_without=pa.int32(), retained=pa.float32()
+    ),
+    "rescaling": _schema(**_VERSION, **_RESCALING, n_queries=pa.int64()),
+    # … and what follows from it.
+    "aligned": _schema(
+        **_VERSION,
+        position_without=pa.int32(),
+        position=pa.int32(),
+        token=pa.string(),
+        received_without=pa.float32(),
+        received_with=pa.float32(),
+        n_queries_without=pa.int64(),
+        n_queries_with=pa.int64(),
+    ),
+    "response": _schema(
+        **_VERSION,
+        amplitude=pa.float32(),
+        shape=pa.float32(),
+        entropy_change=pa.float32(),
+        divergence=pa.float32(),
+        peak_shift=pa.float32(),
+        peak_ratio=pa.float32(),
+        weight_evenness=pa.float32(),
+        **_RESCALING,
+        label=pa.string(),
+    ),
+    "phases": _schema(
+        **_VERSION,
+        phase=pa.string(),
+        n_tokens=pa.float32(),
+        received_sum=pa.float32(),
+        received=pa.float32(),
+    ),
+    "response_summary": _schema(
+        condition=pa.string(), **_RESPONSE, mean=pa.float64(), **_SPREAD, label=pa.string()
+    ),
+    "condition_contrast": _schema(
+        condition_a=pa.string(),
+        condition_b=pa.string(),
+        **_RESPONSE,
         mean_a=pa.float64(),
         mean_b=pa.float64(),
         difference=pa.float64(),

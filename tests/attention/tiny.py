@@ -47,23 +47,23 @@ def gemma3(**changes: Any) -> torch.nn.Module:
     return sharpen(Gemma3ForCausalLM(config))
 
 
-def gemma2() -> torch.nn.Module:
+def gemma2(**changes: Any) -> torch.nn.Module:
     """Soft-capped scores and windows."""
     from transformers import Gemma2Config, Gemma2ForCausalLM
 
     torch.manual_seed(0)
-    settings = {**SMALL, "sliding_window": 9, "attn_logit_softcapping": 2.0}
+    settings = {**SMALL, "sliding_window": 9, "attn_logit_softcapping": 2.0, **changes}
     return sharpen(Gemma2ForCausalLM(Gemma2Config(**settings)))
 
 
-def gpt_oss() -> torch.nn.Module:
+def gpt_oss(**changes: Any) -> torch.nn.Module:
     """Learned sinks and windows."""
     from transformers import GptOssConfig, GptOssForCausalLM
 
     torch.manual_seed(0)
     settings = {**SMALL, "sliding_window": 9, "num_local_experts": 4, "num_experts_per_tok": 2}
     settings["layer_types"] = ["sliding_attention", "full_attention", "sliding_attention"]
-    return sharpen(GptOssForCausalLM(GptOssConfig(**settings)))
+    return sharpen(GptOssForCausalLM(GptOssConfig(**settings | changes)))
 
 
 def deepseek_v3() -> torch.nn.Module:

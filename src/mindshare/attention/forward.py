@@ -14,7 +14,7 @@ import torch
 
 from mindshare.attention.chunks import require_chunkable
 from mindshare.attention.interface import watching
-from mindshare.attention.watcher import Request, Watcher, require_finite
+from mindshare.attention.watcher import Onlooker, Request, Watcher, require_finite
 from mindshare.errors import SelectionError, UnsupportedModelError
 
 
@@ -24,10 +24,11 @@ def run_pass(
     request: Request,
     *,
     chunk_tokens: int | None = None,
+    onlooker: Onlooker | None = None,
 ) -> Watcher:
     """Run the model over `input_ids` [batch, token] and return the watcher that saw it."""
     _require_decoder(model)
-    watcher = Watcher(request)
+    watcher = Watcher(request, onlooker)
     decoder = without_head(model)
     device = next(model.parameters()).device
     input_ids = input_ids.to(device)

@@ -7,19 +7,23 @@ import torch
 from mindshare.attention.call import AttentionCall, Found, Wanted
 
 
-def probabilities(call: AttentionCall) -> torch.Tensor:
-    """A[batch, head, query, key] in float64, exactly as the model uses it."""
-    query = call.query.double()
-    key = call.key.double().repeat_interleave(call.group, 1)
+def probabilities(
+    call: AttentionCall, rows: slice | None = None, *, kind: torch.dtype = torch.float64
+) -> torch.Tensor:
+    """A[batch, head, query, key] exactly as the model uses it, or some consecutive rows of it."""
+    start, stop, _ = (rows or slice(None)).indices(call.query.shape[2])
+    query = call.query[:, :, start:stop].to(kind)
+    key = call.key.to(kind).repeat_interleave(call.group, 1)
     scores = query @ key.transpose(2, 3) * call.scale
     if call.softcap is not None:
         scores = torch.tanh(scores / call.softcap) * call.softcap
     if call.bias is not None:
-        scores = scores + call.bias.double()
-    scores = scores.masked_fill(_hidden(call), torch.finfo(torch.float64).min)
+        whole = call.bias.expand(*call.query.shape[:3], call.key.shape[2])
+        scores = scores + whole[:, :, start:stop].to(kind)
+    scores = scores.masked_fill(_hidden(call, start, stop), torch.finfo(kind).min)
     if call.sinks is None:
         return scores.softmax(-1)
-    sinks = call.sinks.double().view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+    sinks = call.sinks.to(kind).view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
     return torch.cat([scores, sinks], -1).softmax(-1)[..., :-1]
 
 
@@ -49,18 +53,16 @@ def run(call: AttentionCall, wanted: Wanted) -> Found:
     )
 
 
-def _hidden(call: AttentionCall) -> torch.Tensor:
-    visible = call.visible
-    everything = torch.ones(
-        1, 1, visible.queries, visible.keys, dtype=torch.bool, device=call.query.device
-    )
-    low, high = visible.bounds(0, visible.queries)
-    tile = visible.hidden(0, visible.queries)
+def _hidden(call: AttentionCall, start: int, stop: int) -> torch.Tensor:
+    visible, rows = call.visible, stop - start
+    everything = torch.ones(1, 1, rows, visible.keys, dtype=torch.bool, device=call.query.device)
+    low, high = visible.bounds(start, stop)
+    tile = visible.hidden(start, stop)
     first = high if tile is None else tile[0]
     everything[..., low:first] = False
     if tile is None:
         return everything
-    shape = (*tile[1].shape[:2], visible.queries, visible.keys)
+    shape = (*tile[1].shape[:2], rows, visible.keys)
     hidden = everything.expand(shape).clone()
     hidden[..., first:high] = tile[1].to(hidden.device)
     return hidden

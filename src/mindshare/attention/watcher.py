@@ -9,6 +9,7 @@ Knows nothing about models, tokens or tables.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -66,9 +67,13 @@ class LayerSeen:
         self.received[..., first_key : first_key + sums.shape[-1]] += sums
 
 
+# Is shown every measured call of a layer; the statistics it makes are its own.
+Onlooker = Callable[[int, AttentionCall], None]
+
+
 class Watcher:
-    def __init__(self, request: Request) -> None:
-        self.request = request
+    def __init__(self, request: Request, onlooker: Onlooker | None = None) -> None:
+        self.request, self.onlooker = request, onlooker
         self.layers: dict[int, LayerSeen] = {}
         self.calls: Counter[int] = Counter()
         self.modules: dict[int, torch.nn.Module] = {}
@@ -121,6 +126,8 @@ class Watcher:
             entropy=request.entropy,
             distance=request.distance,
         )
+        if self.onlooker is not None:
+            self.onlooker(layer, call)
         name = choose(call, wanted, kernel=request.kernel)
         found = KERNELS[name](call, wanted)
         seen = self.layers.setdefault(layer, LayerSeen(kernel=name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ class Chart:
     tables: Mapping[str, pa.Table]  # summary, B_minus_A, mass_…
     measurements: Mapping[str, Measurement]  # by model label
     notes: tuple[str, ...]
+    findings: tuple[str, ...] = ()  # what the numbers say, in sentences
 
     def __repr__(self) -> str:
         models = ", ".join(self.measurements)
@@ -32,13 +33,25 @@ class Chart:
         """A notebook shows the first figure."""
         return self.figures[0]._repr_mimebundle_(**options)
 
-    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        replace: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Path:
         """Every figure as PNG, SVG, PDF, HTML and JSON, all tables, a manifest; or nothing."""
         made = {label: dict(found.provenance) for label, found in self.measurements.items()}
         return save_figures(
             self.figures,
             folder,
             tables=self.tables,
-            manifest={"models": made, "notes": list(self.notes)},
+            manifest={"models": made, "notes": list(self.notes), "findings": list(self.findings)},
             replace=replace,
+            progress=progress,
         )
+
+
+def file_word(label: str) -> str:
+    """A label as a part of a file's name."""
+    return "".join(c if c.isalnum() or c in "_-." else "-" for c in label).strip("-.") or "model"

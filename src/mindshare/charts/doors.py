@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mindshare.charts.candidates import Loading, candidates
-from mindshare.charts.chart import Chart
+from mindshare.charts.chart import Chart, file_word
 from mindshare.charts.comparison import Comparison, Progress, compare
 from mindshare.errors import SelectionError, nearest
 from mindshare.figures import ClassBarsOptions, Figure, HeadMapOptions, class_bars
@@ -67,14 +67,14 @@ class _Asked:
     def contrasts(self) -> dict[str, pa.Table]:
         """`B_minus_A`: each further model minus the first."""
         return {
-            f"{_word(b)}_minus_{_word(a)}": self.comparison.contrast(
+            f"{file_word(b)}_minus_{file_word(a)}": self.comparison.contrast(
                 a, b, measure=self.measure, options=self.resampling
             )
             for a, b in self.comparison.pairs
         }
 
     def chart(self, figures: Sequence[Figure], summary: pa.Table) -> Chart:
-        masses = {f"mass_{_word(label)}": t for label, t in self.comparison.masses.items()}
+        masses = {f"mass_{file_word(label)}": t for label, t in self.comparison.masses.items()}
         return Chart(
             figures=tuple(figures),
             tables={"summary": summary, **self.contrasts(), **masses},
@@ -165,9 +165,4 @@ def _about(asked: _Asked) -> dict[str, str]:
 
 
 def _name(*words: str) -> str:
-    return "_".join(_word(word) for word in ("head_map", *words))
-
-
-def _word(label: str) -> str:
-    """A label as a part of a file's name."""
-    return "".join(c if c.isalnum() or c in "_-." else "-" for c in label).strip("-.") or "model"
+    return "_".join(file_word(word) for word in ("head_map", *words))

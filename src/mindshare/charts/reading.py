@@ -31,7 +31,7 @@ class Reading:
 
 def read_prompts(candidate: Candidate, prompts: Sequence[Prompt], study: Study) -> Reading:
     """Tokenise and class every prompt; refuse what no chart should be made of."""
-    check_selection(study, candidate.facts, name=candidate.label)
+    check_selection(candidate.facts, name=candidate.label, layers=study.layers, heads=study.heads)
     encoded = [encode_for(candidate.reader, prompt) for prompt in prompts]
     check_spans(study, encoded)
     classed = [classify(one, study.token_classes()) for one in encoded]

@@ -9,12 +9,13 @@ import typer
 from mindshare import __version__
 from mindshare.cli.demo import demo
 from mindshare.cli.head_map import head_map
+from mindshare.cli.insert import insert
 from mindshare.cli.measure import measure
 from mindshare.cli.models import models
 from mindshare.cli.shares import shares
 from mindshare.cli.tokens import tokens
 
-COMMANDS = (demo, models, tokens, measure, shares, head_map)
+COMMANDS = (demo, models, tokens, measure, shares, head_map, insert)
 
 
 def command() -> Any:

@@ -95,7 +95,8 @@ class Run:
         from mindshare.cli.destination import check_folder
         from mindshare.cli.screen import progress_bar
 
-        _check_measure(asked["measure"])
+        if "measure" in asked:
+            _check_measure(asked["measure"])
         folder = out or self._folder(draw.__name__, asked)
         check_folder(folder, replace=replace)
         with progress_bar(show=not self.quiet) as progress:
@@ -112,7 +113,8 @@ class Run:
                 ),
                 progress=None if progress is None else _of_all(progress, len(self.models)),
             )
-        chart.save(folder, replace=replace)
+        with progress_bar(show=not self.quiet, doing="Drawing", what="figures") as drawing:
+            chart.save(folder, replace=replace, progress=drawing)
         _show(chart, folder, quiet=self.quiet)
 
     def _folder(self, kind: str, asked: dict[str, Any]) -> Path:
@@ -189,10 +191,12 @@ def _show(chart: Chart, folder: Path, *, quiet: bool) -> None:
     if quiet:
         say(console, str(folder))
         return
-    for figure in chart.figures:
+    for sentence in chart.findings:
+        say(console, f"• {sentence}")
+    for figure in () if chart.findings else chart.figures:
         say(console, figure.title)
         say(console, figure.description)
-        say(console)
+    say(console)
     say(console, f"Figures and tables: {folder}")
     for figure in chart.figures:
         say(console, f"  {figure.name}.png  .svg  .pdf  .html  .csv  .parquet  .json")

@@ -19,6 +19,18 @@ def parse_selection(text: str | None, option: str) -> list[int] | str | None:
     return [number for part in text.split(",") for number in _numbers(part, text, option)]
 
 
+def parse_layers(text: str) -> list[int] | None:
+    """Numbers and ranges; None for all of them. Here a mean is no choice."""
+    found = parse_selection(text, "--layers")
+    if found == "mean":
+        raise SelectionError(
+            "every layer is looked at by itself",
+            where="--layers mean",
+            allowed="all, or numbers and ranges such as --layers 0,5-9",
+        )
+    return None if found == "all" or isinstance(found, str) else found
+
+
 def _numbers(part: str, text: str, option: str) -> range:
     found = _PART.fullmatch(part)
     if not found:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,15 +88,21 @@ def save_figures(
     tables: Mapping[str, pa.Table] | None = None,
     manifest: Mapping[str, Any] | None = None,
     replace: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Several figures, the tables they come from and a manifest in one folder, or nothing."""
+    """Several figures, the tables they come from and a manifest in one folder, or nothing.
+
+    `progress` is told how many figures are drawn, and of how many.
+    """
     from mindshare.table import whole_folder, write_manifest, write_parquet
 
     tables = tables or {}
     _check_names([figure.name for figure in figures], tables)
 
     def fill(building: Path) -> None:
-        for figure in figures:
+        for done, figure in enumerate(figures):
+            if progress is not None:
+                progress(done, len(figures))
             _write(figure, building)
         write_parquet(building, tables)
         write_manifest(building, _manifest(figures, tables, manifest or {}))

@@ -53,8 +53,11 @@ def merge_adapter(base: Any, folder: Path, *, base_name: str) -> Any:
     try:
         adapted = _adapted(base, folder)
         _require_same_shapes(adapted, stored, fit=fit, where=str(folder))
-        # safe_merge: refuses to write NaN into the base.
-        return adapted.merge_and_unload(safe_merge=True)
+        # Merged in place and checked afterwards: peft's own check would copy every weight.
+        changed = [m.base_layer for m in adapted.modules() if hasattr(m, "base_layer")]
+        merged = adapted.merge_and_unload()
+        _require_finite(changed, fit=fit, where=str(folder))
+        return merged
     except (ValueError, RuntimeError, KeyError, NotImplementedError, AttributeError) as error:
         raise AdapterError(
             f"{fit}: {_first_sentence(error)}",
@@ -129,6 +132,18 @@ def _require_same_shapes(
         raise AdapterError(
             f"{fit}: {detail}", where=where, next_step="load it on the base it was trained on"
         )
+
+
+def _require_finite(modules: list[Any], *, fit: str, where: str) -> None:
+    import torch
+
+    if all(bool(torch.isfinite(x).all()) for module in modules for x in module.parameters()):
+        return
+    raise AdapterError(
+        f"{fit}: merging it gives weights that are not numbers",
+        where=where,
+        next_step="look for NaN or overflow in the adapter's training",
+    )
 
 
 def _is_saved_embedding(key: str) -> bool:

@@ -4,6 +4,8 @@ building-blocks data       write the maps as JSON Lines
 building-blocks train      fine-tune a base on them
 building-blocks accuracy   how many held-out actions are named, before and after
 building-blocks study      where the two models look, with figures and sentences
+meaningless-tokens study   what a run of meaningless tokens does to every head
+meaningless-tokens sweep   the same for other lengths, tokens and places of the run
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ def command() -> Any:
     for function in (data, train, accuracy, card, study):
         blocks.command()(function)
     app.add_typer(blocks, name="building-blocks")
+    tokens = typer.Typer(no_args_is_help=True, help="A run of meaningless tokens in the prompt.")
+    tokens.command("study")(insertion_study)
+    tokens.command("sweep")(insertion_sweep)
+    app.add_typer(tokens, name="meaningless-tokens")
     app.callback()(_about)
     return typer.main.get_command(app)
 
@@ -195,4 +201,64 @@ def study(
         found = run_study(base, tuned, out=out, n=n, replace=replace, progress=bar)
     for sentence in found:
         say(stdout(), sentence)
+    say(stdout(), f"Figures and tables: {out}")
+
+
+ModelOption = Annotated[
+    str, typer.Option("--model", metavar="MODEL", help="What `mindshare models` lists, or a path.")
+]
+
+
+def insertion_study(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")] = Path(
+        "results/meaningless-tokens"
+    ),
+    n: Annotated[
+        int | None,
+        typer.Option("--n", metavar="N", min=2, help="Problems. (default: all 24)"),
+    ] = None,
+    model: ModelOption = "smollm2",
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an earlier study.")] = False,
+) -> None:
+    """What 55 meaningless tokens, and a random sentence as long, do to every head's attention.
+
+    \b
+    Examples:
+      mindshare-recipes meaningless-tokens study
+      mindshare-recipes meaningless-tokens study --model my-model --n 10 --out results/mine
+    """
+    from mindshare.cli.destination import check_folder
+    from mindshare.cli.screen import progress_bar, say, stdout
+    from mindshare.recipes.meaningless_tokens.study import run_study
+
+    check_folder(out, replace=replace)
+    with progress_bar(show=True, what="passes") as bar:
+        found = run_study(model, out=out, n=n, replace=replace, report=bar)
+    for sentence in found:
+        say(stdout(), f"• {sentence}")
+    say(stdout(), f"Figures and tables: {out}")
+
+
+def insertion_sweep(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")] = Path(
+        "results/meaningless-tokens-sweep"
+    ),
+    n: Annotated[int, typer.Option("--n", metavar="N", min=2, help="Problems.")] = 6,
+    model: ModelOption = "smollm2",
+    replace: Annotated[bool, typer.Option("--replace", help="Replace earlier sweeps.")] = False,
+) -> None:
+    """The same for other lengths, tokens and places of the run: curves.
+
+    \b
+    Example:
+      mindshare-recipes meaningless-tokens sweep --n 12
+    """
+    from mindshare.cli.screen import progress_bar, say, stdout
+    from mindshare.recipes.meaningless_tokens.study import run_sweeps
+
+    with progress_bar(show=True, what="passes") as bar:
+        charts = run_sweeps(model, out=out, n=n, replace=replace, report=bar)
+    for chart in charts:
+        for note in chart.notes:
+            say(stdout(), f"• {note}")
     say(stdout(), f"Figures and tables: {out}")

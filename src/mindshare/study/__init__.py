@@ -1,7 +1,12 @@
-"""One frozen Study → a Measurement: encode, classify, one forward pass, tables with provenance."""
+"""One frozen Study → a Measurement: encode, classify, one forward pass, tables with provenance.
+
+An `InsertionStudy` compares a prompt with versions of it: insert, align, one pass a version.
+"""
 
 from __future__ import annotations
 
+from mindshare.study.inserting import WITHOUT, InsertionStudy, build_insertion_study
+from mindshare.study.insertion import measure_insertion
 from mindshare.study.measurement import Measurement
 from mindshare.study.pipeline import (
     as_prompts,
@@ -11,15 +16,23 @@ from mindshare.study.pipeline import (
     measure,
 )
 from mindshare.study.study import MEASURES, Study, build_study
+from mindshare.study.versions import Version, Versions, read_versions
 
 __all__ = [
     "MEASURES",
+    "WITHOUT",
+    "InsertionStudy",
     "Measurement",
     "Study",
+    "Version",
+    "Versions",
     "as_prompts",
+    "build_insertion_study",
     "build_study",
     "check_selection",
     "check_spans",
     "encode_for",
     "measure",
+    "measure_insertion",
+    "read_versions",
 ]

@@ -65,8 +65,10 @@ def measure(
         study = build_study(**definition)
     elif definition:
         raise SelectionError("give a study or its parts, not both", allowed="study=… alone")
-    loaded = _loaded(model)
-    check_selection(study, attention_facts(loaded.model), name=loaded.name)
+    loaded = as_loaded(model)
+    check_selection(
+        attention_facts(loaded.model), name=loaded.name, layers=study.layers, heads=study.heads
+    )
     items = as_prompts(prompts)
     encoded = [encode_for(loaded, prompt) for prompt in items]
     check_spans(study, encoded)
@@ -112,8 +114,10 @@ def as_prompts(given: Any) -> list[Prompt]:
     return items
 
 
-def encode_for(loaded: LoadedModel | Reader, prompt: Prompt) -> Encoded:
-    """Tokenise for this model; refuse what it can't hold."""
+def encode_for(
+    loaded: LoadedModel | Reader, prompt: Prompt, *, any_length: bool = False
+) -> Encoded:
+    """Tokenise for this model; refuse what it can't hold, unless it is only counted."""
     if loaded.tokenizer is None:
         raise TokenError(
             f"{loaded.name} has no tokenizer",
@@ -127,7 +131,7 @@ def encode_for(loaded: LoadedModel | Reader, prompt: Prompt) -> Encoded:
         add_generation_prompt=_awaits_answer(prompt),
     )
     limit = loaded.context_length
-    if limit is not None and len(encoded) > limit:
+    if limit is not None and len(encoded) > limit and not any_length:
         raise PromptError(
             f"prompt {prompt.id} has {len(encoded)} tokens, more than the {limit} that "
             f"{loaded.name} can hold",
@@ -141,11 +145,17 @@ def _awaits_answer(prompt: Prompt) -> bool:
     return prompt.messages is not None and prompt.messages[-1].role != "assistant"
 
 
-def check_selection(study: Study, facts: AttentionFacts, *, name: str) -> None:
+def check_selection(
+    facts: AttentionFacts,
+    *,
+    name: str,
+    layers: Iterable[int] | None,
+    heads: Iterable[int] | None,
+) -> None:
     """Refuse layers and heads the config knows nothing of, before any work is done."""
     if facts.reason_unsupported is None:
-        _check_range(study.layers, facts.layers, "layer", name)
-        _check_range(study.heads, facts.heads, "head", name)
+        _check_range(layers, facts.layers, "layer", name)
+        _check_range(heads, facts.heads, "head", name)
 
 
 def check_spans(study: Study, encoded: Sequence[Encoded]) -> None:
@@ -168,7 +178,7 @@ def _without_span(rule: TokenClass, name: str, item: Encoded) -> PromptError:
     )
 
 
-def _check_range(chosen: tuple[int, ...] | None, count: int, what: str, model: str) -> None:
+def _check_range(chosen: Iterable[int] | None, count: int, what: str, model: str) -> None:
     for number in chosen or ():
         if not 0 <= number < count:
             raise SelectionError(
@@ -225,7 +235,7 @@ def _watch(loaded: LoadedModel, classed: Classed, masks: np.ndarray, study: Stud
     return run_pass(loaded.model, ids, request, chunk_tokens=study.chunk_tokens)
 
 
-def _loaded(model: Any) -> LoadedModel:
+def as_loaded(model: Any) -> LoadedModel:
     if isinstance(model, LoadedModel):
         return model
     if isinstance(model, str) or hasattr(model, "__fspath__"):

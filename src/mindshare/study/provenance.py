@@ -10,17 +10,24 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Protocol
 
 from mindshare.models import LoadedModel
-from mindshare.study.study import Study
 from mindshare.table import DEFINITIONS
 from mindshare.tokens import Encoded
 
 _PACKAGES = ("mindshare", "torch", "transformers", "tokenizers", "peft", "pyarrow", "numpy")
 
 
-def table_metadata(loaded: LoadedModel, study: Study) -> dict[str, str]:
+class Defined(Protocol):
+    """What says what was measured: any kind of study."""
+
+    @property
+    def hash(self) -> str: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def table_metadata(loaded: LoadedModel, study: Defined) -> dict[str, str]:
     """Goes into each table: enough to know what the numbers are."""
     return {
         "mindshare.model": loaded.name,
@@ -32,7 +39,7 @@ def table_metadata(loaded: LoadedModel, study: Study) -> dict[str, str]:
 
 
 def describe_run(
-    loaded: LoadedModel, study: Study, encoded: Sequence[Encoded], run: Mapping[str, Any]
+    loaded: LoadedModel, study: Defined, encoded: Sequence[Encoded], run: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The manifest of a measurement."""
     return {

@@ -71,9 +71,13 @@ class Study:
 
     @property
     def hash(self) -> str:
-        """Sixteen hex digits of the SHA-256 of everything that decides the numbers."""
-        text = json.dumps(self.to_dict(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return definition_hash(self.to_dict())
+
+
+def definition_hash(definition: Mapping[str, Any]) -> str:
+    """Sixteen hex digits of the SHA-256 of everything that decides the numbers."""
+    text = json.dumps(definition, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Definition(TypedDict, total=False):

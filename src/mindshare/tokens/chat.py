@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mindshare.errors import PromptError
+from mindshare.errors import PromptError, SystemRoleError
 from mindshare.prompts import CharRange, Message, Prompt
 from mindshare.tokens.encoded import FastTokenizer
 
@@ -70,7 +70,7 @@ def _rendered(messages: Sequence[Message], template: _Template) -> str:
     except Exception as error:  # templates are programs: they raise whatever they like
         without = [message for message in messages if message.role != "system"]
         if without and len(without) < len(messages) and _tried(without, template):
-            raise PromptError(
+            raise SystemRoleError(
                 f"this model's chat template takes no system message: {error}",
                 next_step="put the system text at the start of the first user message",
             ) from None

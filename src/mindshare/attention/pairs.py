@@ -1,0 +1,143 @@
+"""Two passes over one prompt, without and with an insertion → how much of A' is A, rescaled.
+
+The theory of inserted tokens says that they scale the original weights of a later query alike:
+A'[i,j] = c[i]·A[i,j]. That takes both matrices at once. The first pass leaves its queries and keys
+behind (`Kept`, linear in the tokens); while the second one runs, `Rescaling` makes the rows of both
+that it needs, a block at a time, and keeps sums only. Knows positions, nothing about texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from mindshare.attention.call import AttentionCall
+from mindshare.attention.reference import probabilities
+
+_TILE = 2**22  # numbers in a block of rows of all heads
+
+
+class Kept:
+    """An onlooker that keeps each layer's queries and keys."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, AttentionCall] = {}
+
+    def __call__(self, layer: int, call: AttentionCall) -> None:
+        self.calls[layer] = replace(call, value=call.value[..., :0])
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where the tokens of the two versions are."""
+
+    pairs: np.ndarray  # [token, 2]: the position of a matched token without and with, ascending
+    inserted: np.ndarray  # [token]: positions, with
+
+    @property
+    def later(self) -> int:
+        """The first of the pairs that stands after the insertion."""
+        if len(self.inserted) == 0:
+            return len(self.pairs)
+        return int(np.searchsorted(self.pairs[:, 1], self.inserted[-1], side="right"))
+
+
+@dataclass(frozen=True)
+class HeadNumbers:
+    """One layer, [head] each; NaN where no original token stands after the insertion."""
+
+    factor: np.ndarray
+    affine_r2: np.ndarray
+    affine_r2_after: np.ndarray
+    value_evenness: np.ndarray
+
+
+class Rescaling:
+    """An onlooker of the pass with the insertion; compares each layer with what was kept."""
+
+    def __init__(self, kept: Mapping[int, AttentionCall], positions: Positions) -> None:
+        self.kept, self.positions = kept, positions
+        self.layers: dict[int, HeadNumbers] = {}
+
+    def __call__(self, layer: int, call: AttentionCall) -> None:
+        before = self.kept[layer]
+        sums = _Sums(call.query.shape[1])
+        for rows in self._blocks(call):
+            a, b = (self._rows(one, rows, side) for side, one in enumerate((before, call)))
+            sums.add(a, b, first_after=self.positions.later)
+        self.layers[layer] = HeadNumbers(
+            factor=sums.factor(),
+            affine_r2=sums.everywhere.r2(),
+            affine_r2_after=sums.after.r2(),
+            value_evenness=_value_evenness(call, self.positions.inserted),
+        )
+
+    def _blocks(self, call: AttentionCall) -> Iterator[np.ndarray]:
+        """The original queries after the insertion, as many pairs at once as a tile holds."""
+        queries = self.positions.pairs[self.positions.later :]
+        size = max(1, _TILE // (call.query.shape[1] * call.key.shape[2]))
+        for start in range(0, len(queries), size):
+            yield queries[start : start + size]
+
+    def _rows(self, call: AttentionCall, rows: np.ndarray, side: int) -> torch.Tensor:
+        """[head, query, matched key] of one version."""
+        first, last = int(rows[0, side]), int(rows[-1, side])
+        kind = torch.promote_types(call.query.dtype, torch.float32)
+        whole = probabilities(call, slice(first, last + 1), kind=kind)[0]
+        queries = torch.from_numpy(rows[:, side] - first).to(whole.device)
+        keys = torch.from_numpy(self.positions.pairs[:, side].copy()).to(whole.device)
+        return whole[:, queries][:, :, keys]
+
+
+class _Explained:
+    """Sums of squares by head: of A', and of what one factor a query leaves of it."""
+
+    def __init__(self, heads: int) -> None:
+        self.total = torch.zeros(heads, dtype=torch.float64)
+        self.left = torch.zeros(heads, dtype=torch.float64)
+
+    def add(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """The factors [head, query]."""
+        aa, ab = (a * a).sum(-1), (a * b).sum(-1)
+        factor = torch.where(aa > 0, ab / aa, 0.0)
+        # Not Σb² − c·Σab: where one factor explains all, that difference is rounding.
+        left = b - factor[..., None] * a
+        self.total += (b * b).sum((1, 2)).cpu()
+        self.left += (left * left).sum((1, 2)).cpu()
+        return factor
+
+    def r2(self) -> np.ndarray:
+        return torch.where(self.total > 0, 1 - self.left / self.total, torch.nan).numpy()
+
+
+class _Sums:
+    def __init__(self, heads: int) -> None:
+        self.everywhere, self.after = _Explained(heads), _Explained(heads)
+        self.factors = torch.zeros(heads, dtype=torch.float64)
+        self.queries = 0
+
+    def add(self, a: torch.Tensor, b: torch.Tensor, *, first_after: int) -> None:
+        a, b = a.double(), b.double()
+        self.factors += self.everywhere.add(a, b).sum(-1).cpu()
+        self.after.add(a[..., first_after:], b[..., first_after:])
+        self.queries += a.shape[1]
+
+    def factor(self) -> np.ndarray:
+        nothing = self.factors.new_full((), torch.nan)
+        return (self.factors / self.queries if self.queries else self.factors + nothing).numpy()
+
+
+def _value_evenness(call: AttentionCall, inserted: np.ndarray) -> np.ndarray:
+    """|mean v|² / mean |v|² over the inserted tokens, for each query head."""
+    if len(inserted) == 0:
+        return np.full(call.query.shape[1], np.nan)
+    chosen = torch.from_numpy(inserted).to(call.value.device)
+    values = call.value[0][:, chosen].double()  # [kv head, token, dim]
+    mean = values.mean(1).square().sum(-1)
+    lengths = values.square().sum(-1).mean(-1)
+    even = torch.where(lengths > 0, mean / lengths, torch.nan)
+    found: np.ndarray = even.repeat_interleave(call.group).cpu().numpy()
+    return found

@@ -1,0 +1,1 @@
+"""What a run of meaningless tokens does to attention, on word problems."""

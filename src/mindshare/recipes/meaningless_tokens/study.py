@@ -1,0 +1,74 @@
+"""What do 55 meaningless tokens do to attention? The whole study, from word problems to sentences.
+
+    problems ─► without, with the run, with a random sentence ─► profiles, maps ─► answers, in words
+
+The layout is the source's: a system sentence, the run, the question. Its three heads are drawn, and
+the three that change most; the maps show all. Sweeps vary the run's length, token and place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mindshare.charts import Chart, insertion
+from mindshare.charts.comparison import Progress
+from mindshare.recipes.meaningless_tokens.problems import problem_prompts
+from mindshare.recipes.meaningless_tokens.words import answers
+
+RUN, AGAINST = "/ *55", "random-sentence"
+HEADS, TOP = "0.0,0.1,0.7", 3  # the source draws heads 1, 2 and 8 of its first layer
+LENGTHS = ["/ *10,25,40,55,70", "? *55", "he *55"]
+PLACES = ["between", "start", "end", "random"]
+SWEEP_PROBLEMS = 6
+
+Report = Callable[[int, int], None]  # passes done, passes in all
+
+
+def run_study(
+    model: str,
+    *,
+    out: Path,
+    n: int | None = None,
+    replace: bool = False,
+    report: Report | None = None,
+) -> list[str]:
+    """Measure, draw, save; the answers to the source's questions, in sentences."""
+    chart = insertion(
+        model,
+        problem_prompts(n),
+        insert=RUN,
+        against=AGAINST,
+        heads=HEADS,
+        top=TOP,
+        progress=_progress(report),
+    )
+    chart.save(out, replace=replace)
+    return [*answers(chart), *chart.notes]
+
+
+def run_sweeps(
+    model: str,
+    *,
+    out: Path,
+    n: int = SWEEP_PROBLEMS,
+    replace: bool = False,
+    report: Report | None = None,
+) -> list[Chart]:
+    """The run's length and token, then its place, each in a folder of its own."""
+    prompts, progress = problem_prompts(n), _progress(report)
+    charts = {
+        "length-and-token": insertion(model, prompts, insert=LENGTHS, progress=progress),
+        "place": insertion(model, prompts, insert=RUN, at=PLACES, progress=progress),
+    }
+    for name, chart in charts.items():
+        chart.save(out / name, replace=replace)
+    return list(charts.values())
+
+
+def _progress(report: Report | None) -> Progress:
+    def progress(_model: str, done: int, total: int) -> None:
+        if report is not None:
+            report(done, total)
+
+    return progress

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindshare.errors import SelectionError
+from mindshare.stats import RESPONSE, Thresholds, label, respond
+from mindshare.stats.response import compare, evenness
+from mindshare.table import SCHEMAS
+
+from .insertions import RESCALING, RUN, as_it_is, one_prompt, random_prompts, tables, with_run
+
+PROFILE = RESPONSE[:6]
+profiles = st.lists(st.floats(2**-13, 1, width=32), min_size=3, max_size=40)
+
+
+def one(a: Any, b: Any) -> dict[str, float]:
+    """The numbers of a single head."""
+    found = compare(np.array([a], float), np.array([b], float))
+    return {name: float(values[0]) for name, values in found.items()}
+
+
+def drawn(heads: int, tokens: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.random.default_rng(seed).gamma(0.5, 0.05, (2, heads, tokens))
+    return a, a * 0.5 + b
+
+
+def test_scipy_finds_the_same_numbers() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    distance = pytest.importorskip("scipy.spatial.distance")
+    a, b = drawn(8, 60)
+    a[:, 5] = b[:, 7] = 0  # tokens that get nothing
+    found = compare(a, b)
+    for i in range(8):
+        assert found["shape"][i] == pytest.approx(stats.pearsonr(a[i], b[i]).statistic)
+        assert found["divergence"][i] == pytest.approx(distance.jensenshannon(a[i], b[i], 2) ** 2)
+        change = stats.entropy(b[i]) - stats.entropy(a[i])  # scipy normalises
+        assert found["entropy_change"][i] == pytest.approx(change)
+        assert found["amplitude"][i] == pytest.approx(b[i].sum() / a[i].sum())
+
+
+def test_numbers_made_by_hand() -> None:
+    found = one([0.2, 0.1, 0.1], [0.1, 0.1, 0.4])
+    assert found["amplitude"] == pytest.approx(1.5)
+    assert found["peak_ratio"] == pytest.approx(2)
+    assert found["peak_shift"] == 2
+    assert found["shape"] == pytest.approx(-0.5)
+    before, after = 1.5 * np.log(2), np.log(6) - 4 / 6 * np.log(4)
+    assert found["entropy_change"] == pytest.approx(after - before)
+
+
+def test_profiles_that_share_no_token_are_one_bit_apart() -> None:
+    found = one([1, 0, 0.5, 0], [0, 1, 0, 0.5])
+    assert found["divergence"] == pytest.approx(1)
+    assert one([1, 2, 3], [1, 2, 3])["divergence"] == 0
+
+
+@given(profiles, st.floats(0.05, 20))
+def test_a_profile_times_a_number_changes_its_amplitude_only(a: list[float], c: float) -> None:
+    found = one(a, np.array(a) * c)
+    assert found["amplitude"] == pytest.approx(c)
+    assert found["peak_ratio"] == pytest.approx(c)
+    assert found["divergence"] == pytest.approx(0, abs=1e-9)
+    assert found["entropy_change"] == pytest.approx(0, abs=1e-9)
+    if max(a) > min(a) * (1 + 1e-4):
+        assert found["shape"] == pytest.approx(1)
+        assert found["peak_shift"] == 0
+
+
+@given(st.data())
+def test_exchanging_the_versions_turns_the_numbers_round(data: Any) -> None:
+    a = data.draw(profiles)
+    b = data.draw(st.lists(st.floats(2**-13, 1, width=32), min_size=len(a), max_size=len(a)))
+    there, back = one(a, b), one(b, a)
+    assert there["amplitude"] * back["amplitude"] == pytest.approx(1)
+    assert there["peak_ratio"] * back["peak_ratio"] == pytest.approx(1)
+    assert there["entropy_change"] == pytest.approx(-back["entropy_change"], abs=1e-12)
+    for name in ("shape", "divergence"):
+        assert there[name] == pytest.approx(back[name], nan_ok=True)
+    assert 0 <= there["divergence"] <= 1
+    assert np.isnan(there["peak_shift"]) or there["peak_shift"] == -back["peak_shift"]
+
+
+@given(st.data())
+def test_the_order_of_the_tokens_matters_to_the_place_of_the_peak_only(data: Any) -> None:
+    a = data.draw(profiles)
+    b = data.draw(st.permutations(a))
+    order = data.draw(st.permutations(range(len(a))))
+    ours, theirs = one(a, b), one(np.array(a)[order], np.array(b)[order])
+    for name in set(PROFILE) - {"peak_shift"}:
+        assert ours[name] == pytest.approx(theirs[name], abs=1e-9, nan_ok=True)
+
+
+def test_what_does_not_exist_is_nan_and_no_warning() -> None:
+    flat, empty, usual = [0.1, 0.1, 0.1], [0, 0, 0], [0.1, 0.3, 0.2]
+    rounding = np.float32([0.1, 0.1, 0.1]) * np.float32([1, 1 + 1e-6, 1 - 1e-6])
+    for a in (flat, rounding):
+        found = one(a, usual)
+        assert {name for name, x in found.items() if np.isnan(x)} == {"shape", "peak_shift"}
+    assert {name for name, x in one(usual, empty).items() if not np.isnan(x)} == {
+        "amplitude",
+        "peak_ratio",
+    }
+    assert all(np.isnan(x) for x in one(empty, usual).values())
+    assert all(np.isnan(x) for x in one([0.1], [0.2]).values())
+    assert all(np.isnan(x) for x in one([], []).values())
+
+
+def test_evenness_is_entropy_against_its_largest_value() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    uneven = np.array([[0.5, 0.1, 0.1], [0.2, 0.2, 0.2], [0.3, 0, 0]])
+    expected = [stats.entropy(uneven[0], base=3), 1, 0]
+    assert evenness(uneven).tolist() == pytest.approx(expected)
+    last = np.array([[0.4, 0.1, np.nan]])  # no query after it
+    assert evenness(last).tolist() == pytest.approx([stats.entropy([0.4, 0.1], base=2)])
+    assert np.isnan(evenness(np.array([[0.4], [0.0]]))).all()
+    assert np.isnan(evenness(np.zeros((2, 4)))).all()
+
+
+def test_one_row_per_prompt_condition_and_head() -> None:
+    prompts = random_prompts(2)
+    found = respond(*tables(prompts))
+    assert found.schema.equals(SCHEMAS["response"])
+    assert found.num_rows == 2 * 2 * 6
+    row = found.to_pylist()[6 + 4]
+    assert [row[n] for n in ("prompt", "condition", "layer", "head")] == ["p0", "sentence", 1, 1]
+    assert row["amplitude"] == pytest.approx(0.5)  # the sentence halves every weight
+    assert row["shape"] == pytest.approx(1)
+    assert row["label"] == "damped"
+    ours = found.to_pylist()[4]
+    a = prompts["p0"]["without"].received[1, 1, :-1]
+    b = np.delete(prompts["p0"][RUN].received[1, 1], [4, 5, 6])[:-1]
+    assert [ours[name] for name in PROFILE] == pytest.approx(
+        [one(a, b)[name] for name in PROFILE], rel=1e-5
+    )
+
+
+def test_matched_tokens_are_compared_and_no_others() -> None:
+    cut = replace(
+        as_it_is([0.3, 9.0, 9.0, 0.1, 0.2]),
+        parts=["original", "seam", "unmatched", "original", "original"],
+        partners=[0, None, None, 2, 3],
+    )
+    prompts = {"p": {"without": as_it_is([0.6, 9.0, 0.2, 0.4]), "x": cut}}
+    (row,) = respond(*tables(prompts)).to_pylist()
+    assert row["amplitude"] == pytest.approx(0.5)
+    assert row["shape"] == pytest.approx(1)
+
+
+def test_the_inserted_tokens_have_their_evenness() -> None:
+    even = respond(*tables(one_prompt([0.1, 0.2], [0.1, 0.2], run=[0.1] * 4)))
+    assert even["weight_evenness"].to_pylist() == pytest.approx([1])
+    seam = replace(
+        with_run([0.1, 0.2], [0.3, 0.1], 1), parts=["original", "seam", "inserted", "original"]
+    )
+    found = respond(*tables({"p": {"without": as_it_is([0.1, 0.2]), "x": seam}}))
+    uneven = -(0.75 * np.log2(0.75) + 0.25 * np.log2(0.25))
+    assert found["weight_evenness"].to_pylist() == pytest.approx([uneven])
+    single = respond(*tables(one_prompt([0.1, 0.2], [0.1, 0.2], run=[0.1])))
+    assert single["weight_evenness"].to_pylist() == [None]
+
+
+def test_the_first_token_can_be_left_out() -> None:
+    a, b = [0.9, 0.1, 0.2, 0.3], [0.3, 0.2, 0.4, 0.6]
+    sequence, places, rescaling = tables(one_prompt(a, b))
+    (whole,) = respond(sequence, places, rescaling).to_pylist()
+    assert whole["amplitude"] == pytest.approx(1)
+    found = respond(sequence, places, rescaling, drop_first=True)
+    (row,) = found.to_pylist()
+    assert (row["amplitude"], row["shape"]) == (pytest.approx(2), pytest.approx(1))
+    assert row["label"] == "amplified"
+    assert found.schema.metadata[b"mindshare.drop_first"] == b"true"
+
+
+def test_keys_without_queries_are_left_out() -> None:
+    a, b = [0.1, 0.2, 0.3, np.nan], [0.1, 0.2, np.nan, np.nan]
+    (row,) = respond(*tables(one_prompt(a, b))).to_pylist()
+    assert row["amplitude"] == pytest.approx(1)
+    assert row["peak_shift"] == 0
+
+
+def test_each_head_has_its_own_rescaling() -> None:
+    sequence, places, rescaling = tables(random_prompts(1))
+    turned = rescaling.take(np.arange(rescaling.num_rows)[::-1])
+    found = respond(sequence, places, turned)
+    heads = np.array([0.0, 0.1, 0.2, 1.0, 1.1, 1.2] * 2)
+    for i, name in enumerate(RESCALING):
+        assert found[name].to_pylist() == pytest.approx((heads + 100 * i).tolist())
+    fewer = respond(sequence, places, rescaling.filter(pc.equal(rescaling["layer"], 1)))
+    assert fewer["retained"].to_pylist()[:3] == [None] * 3
+    assert fewer["retained"].to_pylist()[3] == 1
+
+
+def test_degenerate_heads_have_no_label() -> None:
+    flat = respond(*tables(one_prompt([0.1, 0.1], [0.1, 0.2]))).to_pylist()[0]
+    assert (flat["shape"], flat["peak_shift"], flat["label"]) == (None, None, None)
+    nobody = replace(with_run([0.1, 0.2], [0.3, 0.1], 1), partners=[None] * 4)
+    prompts = {"p": {"without": as_it_is([0.1, 0.2]), "x": nobody}}
+    (row,) = respond(*tables(prompts)).to_pylist()
+    assert [row[name] for name in (*PROFILE, "label")] == [None] * 7
+    assert row["weight_evenness"] is not None
+
+
+def test_nothing_inserted_changes_nothing() -> None:
+    same = as_it_is(drawn(4, 20)[0])
+    found = respond(*tables({"p": {"without": same, "/ ×0": same}}))
+    assert found["label"].to_pylist() == ["unchanged"] * 4
+    assert found["amplitude"].to_pylist() == [1.0] * 4
+    assert found["divergence"].to_pylist() == [0.0] * 4
+    assert found["weight_evenness"].to_pylist() == [None] * 4
+
+
+def test_the_table_says_how_it_was_made() -> None:
+    given_ = Thresholds(shape=0.9, amplitude=3)
+    found = respond(*tables(random_prompts(1)), thresholds=given_)
+    about = {k.decode(): v.decode() for k, v in found.schema.metadata.items()}
+    assert json.loads(about.pop("mindshare.thresholds")) == asdict(given_)
+    assert about == {"mindshare.study": "abc", "mindshare.drop_first": "false"}
+    assert "damped" not in found["label"].to_pylist()  # halved, but 3 is asked for
+
+
+def test_anyone_comes_to_the_same_labels_from_the_table() -> None:
+    mine = Thresholds(amplitude=1.5)
+    found = respond(*tables(random_prompts(4)), thresholds=mine)
+    again = label({name: found[name].to_numpy() for name in PROFILE}, mine)
+    assert found["label"].to_pylist() == again.tolist()
+    assert len(set(again)) > 1
+
+
+def test_what_is_no_rescaling_table_is_refused() -> None:
+    sequence, places, rescaling = tables(random_prompts(1))
+    with pytest.raises(SelectionError, match="no column 'factor'"):
+        respond(sequence, places, rescaling.drop_columns(["factor"]))
+    with pytest.raises(SelectionError, match="give the `sequence` table"):
+        respond(pa.table({"prompt": ["p"]}), places, rescaling)
