@@ -76,7 +76,7 @@ def test_the_numbers_of_the_sentences_are_those_planted() -> None:
         "Under '/ ×3' the original tokens receive 0.500 [0.500, 0.500] times what they received "
         "without it, their highest peak 0.250 [0.250, 0.250] times (3 prompts, mean over all "
         "heads); later original tokens keep 0.750 [0.750, 0.750] of their attention for original "
-        "tokens."
+        "ones."
     )
     assert "explains 0.875 [0.875, 0.875] of the new weights of the tokens after" in rescaled
     assert "in layer 0, 1.000 [1.000, 1.000] of those of all original tokens there" in rescaled

@@ -86,10 +86,11 @@ class _Numbers:
         if amplitude["mean"] is None:
             return f"Under {condition!r} too few original tokens are left to be compared."
         later = f"; later original tokens keep {_value(kept)} of their attention for original ones"
+        later = "" if kept["mean"] is None else later
         return (
             f"Under {condition!r} the original tokens{self._but_the_first()} receive "
             f"{_value(amplitude)} times what they received without it, their highest peak "
-            f"{_value(peak)} times ({_n(amplitude)}, mean over all heads){later if kept['mean'] is not None else ''}."
+            f"{_value(peak)} times ({_n(amplitude)}, mean over all heads){later}."
         )
 
     def _but_the_first(self) -> str:

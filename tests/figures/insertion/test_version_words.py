@@ -33,7 +33,7 @@ def test_heads_are_named_as_they_are_labelled(head: tuple, words: str) -> None:
 
 def test_whose_attention_it_is_comes_from_the_caller_or_from_the_study() -> None:
     study = {"mindshare.definition": '{"queries": "original", "near": -1}'}
-    assert queries({}, study) == "tokens that stand in both versions, i ≥ j"
+    assert queries({}, study) == "tokens that were not inserted, i ≥ j"
     assert queries({"queries": "mine"}, study) == "mine"
     assert queries({}, {}) is None
 
