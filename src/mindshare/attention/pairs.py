@@ -60,6 +60,7 @@ class Rescaling:
 
     def __init__(self, kept: Mapping[int, AttentionCall], positions: Positions) -> None:
         self.kept, self.positions = kept, positions
+        self.keys = [torch.from_numpy(positions.pairs[:, side].copy()) for side in (0, 1)]
         self.layers: dict[int, HeadNumbers] = {}
 
     def __call__(self, layer: int, call: AttentionCall) -> None:
@@ -83,13 +84,14 @@ class Rescaling:
             yield queries[start : start + size]
 
     def _rows(self, call: AttentionCall, rows: np.ndarray, side: int) -> torch.Tensor:
-        """[head, query, matched key] of one version."""
+        """[head, query, matched key] of one version, float64."""
         first, last = int(rows[0, side]), int(rows[-1, side])
         kind = torch.promote_types(call.query.dtype, torch.float32)
         whole = probabilities(call, slice(first, last + 1), kind=kind)[0]
-        queries = torch.from_numpy(rows[:, side] - first).to(whole.device)
-        keys = torch.from_numpy(self.positions.pairs[:, side].copy()).to(whole.device)
-        return whole[:, queries][:, :, keys]
+        if last + 1 - first > len(rows):  # unmatched queries stand between
+            queries = torch.from_numpy(rows[:, side] - first).to(whole.device)
+            whole = whole.index_select(1, queries)
+        return whole.index_select(2, self.keys[side].to(whole.device)).double()
 
 
 class _Explained:
@@ -99,14 +101,13 @@ class _Explained:
         self.total = torch.zeros(heads, dtype=torch.float64)
         self.left = torch.zeros(heads, dtype=torch.float64)
 
-    def add(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """The factors [head, query]."""
-        aa, ab = (a * a).sum(-1), (a * b).sum(-1)
+    def add(self, aa: torch.Tensor, ab: torch.Tensor, bb: torch.Tensor) -> torch.Tensor:
+        """Products of A and A' [head, query, key] in, the factors [head, query] out."""
+        aa, ab, bb = aa.sum(-1), ab.sum(-1), bb.sum(-1)
         factor = torch.where(aa > 0, ab / aa, 0.0)
-        # Not Σb² − c·Σab: where one factor explains all, that difference is rounding.
-        left = b - factor[..., None] * a
-        self.total += (b * b).sum((1, 2)).cpu()
-        self.left += (left * left).sum((1, 2)).cpu()
+        self.total += bb.sum(1).cpu()
+        # In float64 what rounding leaves of this difference is far below the numbers' own error.
+        self.left += (bb - factor * ab).sum(1).clamp(min=0.0).cpu()
         return factor
 
     def r2(self) -> np.ndarray:
@@ -120,14 +121,15 @@ class _Sums:
         self.queries = 0
 
     def add(self, a: torch.Tensor, b: torch.Tensor, *, first_after: int) -> None:
-        a, b = a.double(), b.double()
-        self.factors += self.everywhere.add(a, b).sum(-1).cpu()
-        self.after.add(a[..., first_after:], b[..., first_after:])
+        products = (a * a, a * b, b * b)
+        self.factors += self.everywhere.add(*products).sum(-1).cpu()
+        self.after.add(*(x[..., first_after:] for x in products))
         self.queries += a.shape[1]
 
     def factor(self) -> np.ndarray:
-        nothing = self.factors.new_full((), torch.nan)
-        return (self.factors / self.queries if self.queries else self.factors + nothing).numpy()
+        if not self.queries:
+            return np.full(len(self.factors), np.nan)
+        return (self.factors / self.queries).numpy()
 
 
 def _value_evenness(call: AttentionCall, inserted: np.ndarray) -> np.ndarray:

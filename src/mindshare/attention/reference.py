@@ -12,9 +12,9 @@ def probabilities(
 ) -> torch.Tensor:
     """A[batch, head, query, key] exactly as the model uses it, or some consecutive rows of it."""
     start, stop, _ = (rows or slice(None)).indices(call.query.shape[2])
-    query = call.query[:, :, start:stop].to(kind)
-    key = call.key.to(kind).repeat_interleave(call.group, 1)
-    scores = query @ key.transpose(2, 3) * call.scale
+    query = call.query[:, :, start:stop].to(kind).unflatten(1, (-1, call.group))
+    key = call.key.to(kind)[:, :, None]  # one for each group of heads
+    scores: torch.Tensor = (query @ key.transpose(3, 4)).flatten(1, 2) * call.scale
     if call.softcap is not None:
         scores = torch.tanh(scores / call.softcap) * call.softcap
     if call.bias is not None:
