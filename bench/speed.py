@@ -7,56 +7,47 @@ rounds of each round's own ratio.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
 import mindshare
 from bench import workloads
+from mindshare.models import LoadedModel
+from mindshare.prompts import Prompt
 from mindshare.recipes.meaningless_tokens.problems import problem_prompts
-from mindshare.study import build_insertion_study, measure_insertion, read_versions
+from mindshare.study import (
+    InsertionStudy,
+    build_insertion_study,
+    measure_insertion,
+    read_versions,
+)
 
 ROUNDS = {256: 21, 1024: 15, 4096: 5, 8192: 3}
 FEW = {256: 5, 1024: 3, 4096: 1, 8192: 1}  # for what is only reported
 MAIN = ("plain", "mass", "mass + received")
-
+REPORTED = ("plain", "mass + entropy", "mass + distance")
 
 Times = dict[str, list[float]]  # of each way, the seconds of every round
 
 
-def interleaved(
-    ways: Mapping[str, Callable[[], None]], rounds: int, *, few: int | None = None
-) -> Times:
-    """Ways outside MAIN run only in the first `few` rounds."""
+def interleaved(ways: Mapping[str, Callable[[], None]], rounds: int) -> Times:
     times: Times = {name: [] for name in ways}
-    for round_ in range(rounds):
+    for _ in range(rounds):
         for name, run in ways.items():
-            if few is not None and round_ >= few and name not in MAIN:
-                continue
             started = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - started)
     return times
 
 
-def by_length(tokens: int) -> Times:
+def by_length(tokens: int, names: Sequence[str], rounds: int) -> Times:
+    """Every group of ways in a process of its own: what a large one leaves behind slows others."""
     model = mindshare.load("smollm2").model
-    ids = workloads.inputs(tokens)
-    names = ["plain", *workloads.WAYS]
-    if tokens <= 1024:
-        names.append("eager")
-    short = workloads.inputs(64)
+    ids, short = workloads.inputs(tokens), workloads.inputs(64)
     for name in names:  # warm up on a short prompt
         workloads.named(name, model, short)()
-    ways = {name: workloads.named(name, model, ids) for name in names}
-    return interleaved(ways, ROUNDS[tokens], few=FEW[tokens])
-
-
-def eager_once(tokens: int) -> Times:
-    """Long eager passes, in a process of their own: they may not fit."""
-    model = mindshare.load("smollm2").model
-    ids = workloads.inputs(tokens)
-    return interleaved({n: workloads.named(n, model, ids) for n in ("plain", "eager")}, 1)
+    return interleaved({name: workloads.named(name, model, ids) for name in names}, rounds)
 
 
 def batch(size: int = 64, tokens: int = 100) -> Times:
@@ -73,13 +64,30 @@ def batch(size: int = 64, tokens: int = 100) -> Times:
     return interleaved(ways, 5)
 
 
-def insertion(problems: int = 20) -> Times:
-    """The study of meaningless tokens, three versions a problem, against its plain passes."""
+def insertion(problems: int = 20, rounds: int = 3) -> Times:
+    """The study of meaningless tokens, three versions a problem, against its plain passes.
+
+    Problem by problem, so that both ways meet the same moments of a shared machine; a round's time
+    is the sum over its problems.
+    """
     loaded = mindshare.load("smollm2")
     prompts = problem_prompts(problems)
     study = build_insertion_study("/ *55", against="random-sentence")
-    versions = [read_versions(loaded, prompt, study) for prompt in prompts]
-    read = [v.without for v in versions] + [x.encoded for v in versions for x in v.versions]
+    measure_insertion(loaded, prompts[:1], study)  # the self-check runs once a model type
+    times: Times = {"plain": [], "insertion": []}
+    for _ in range(rounds):
+        ways = [_one_problem(loaded, prompt, study) for prompt in prompts]
+        found = [interleaved(way, 1) for way in ways]
+        for name in times:
+            times[name].append(sum(one[name][0] for one in found))
+    return times
+
+
+def _one_problem(
+    loaded: LoadedModel, prompt: Prompt, study: InsertionStudy
+) -> dict[str, Callable[[], None]]:
+    versions = read_versions(loaded, prompt, study)
+    read = [versions.without, *(one.encoded for one in versions.versions)]
     passes = [workloads.plain(loaded.model, torch.tensor([one.ids])) for one in read]
 
     def plain() -> None:
@@ -87,7 +95,6 @@ def insertion(problems: int = 20) -> Times:
             run()
 
     def measured() -> None:
-        measure_insertion(loaded, prompts, study)
+        measure_insertion(loaded, prompt, study)
 
-    measure_insertion(loaded, prompts[:1], study)  # the self-check runs once a model type
-    return interleaved({"plain": plain, "insertion": measured}, 5)
+    return {"plain": plain, "insertion": measured}

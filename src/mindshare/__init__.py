@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mindshare.errors import MindshareError
     from mindshare.models import LoadedModel, load, wrap
     from mindshare.prompts import Message, Prompt
-    from mindshare.study import Measurement, Study, measure
+    from mindshare.study import Measurement, Study, attention_window, measure
     from mindshare.study.measurement import read
     from mindshare.tokens import Classes, TokenClass
 
@@ -42,6 +42,7 @@ _HOME = {
     "Prompt": "prompts",
     "Study": "study",
     "TokenClass": "tokens",
+    "attention_window": "study",
     "capture": "attention.capture",
     "head_map": "charts",
     "insertion": "charts",
@@ -65,6 +66,7 @@ __all__ = [
     "Study",
     "TokenClass",
     "__version__",
+    "attention_window",
     "capture",
     "head_map",
     "insertion",

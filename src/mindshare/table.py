@@ -70,8 +70,9 @@ DEFINITIONS: dict[str, str] = {
     "insertion": "what was inserted, as it was asked for",
     "place": "where it was inserted, as it was asked for",
     "inserted_text": "the exact characters that were inserted",
-    "n_inserted": "number of tokens that hold an inserted character",
-    "n_seam": "of these, tokens that hold an original character too: merged at a seam",
+    "n_inserted": "number of tokens that hold inserted characters only",
+    "n_seam": "tokens that hold inserted and original characters, merged at a seam; not counted as "
+    "inserted",
     "n_matched": "original tokens that stand in both versions: same characters, same token id",
     "n_unmatched": "original tokens of the version without that have no partner in the other",
     "part": "original: matched in both versions; unmatched: original characters that the other "
@@ -96,7 +97,8 @@ DEFINITIONS: dict[str, str] = {
     "shape": "Pearson correlation of received_with and received_without over the matched tokens",
     "entropy_change": "entropy of received_with minus that of received_without, each normalised to "
     "sum to 1 over the matched tokens; nats",
-    "divergence": "Jensen-Shannon divergence of the two normalised profiles; bits, 0..1",
+    "divergence": "Jensen-Shannon divergence of received_with and received_without, each "
+    "normalised to sum to 1 over the matched tokens; bits, 0..1",
     "peak_shift": "place of the largest received_with minus that of the largest received_without, "
     "counted in matched tokens",
     "peak_ratio": "largest received_with / largest received_without over the matched tokens; ratio",
@@ -306,10 +308,15 @@ def write_folder(
     manifest: Mapping[str, Any],
     *,
     replace: bool = False,
+    beside: Mapping[str, str] | None = None,
 ) -> Path:
-    """A folder of Parquet files and a manifest: complete, or not there at all."""
+    """A folder of Parquet files and a manifest: complete, or not there at all.
+
+    `beside` are further text files, by name.
+    """
 
     def fill(folder: Path) -> None:
+        write_texts(folder, beside or {})
         write_parquet(folder, tables)
         write_manifest(folder, manifest)
 
@@ -320,6 +327,11 @@ def write_parquet(folder: Path, tables: Mapping[str, pa.Table]) -> None:
     """One Parquet file a table, into a folder that is being filled."""
     for name, content in tables.items():
         pq.write_table(content, folder / f"{name}.parquet", compression="zstd")
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -64,7 +64,7 @@ def positions(*, point: int = POINT, run: int = RUN, lost: Sequence[int] = ()) -
     """Every token has a partner but the `lost` ones."""
     kept = [i for i in range(TOKENS) if i not in lost]
     found = np.array([(i, i + run * (i >= point)) for i in kept], dtype=np.int64)
-    return Positions(found, np.arange(point, point + run))
+    return Positions(found, np.arange(point, point + run), point + run)
 
 
 def compared(model: torch.nn.Module, where: Positions, *, exactly: bool = True) -> Two:
@@ -156,7 +156,8 @@ def test_no_token_after_the_insertion() -> None:
 
 
 def test_nothing_inserted() -> None:
-    nothing = Positions(np.array([(i, i) for i in range(TOKENS)]), np.array([], dtype=np.int64))
+    same = np.array([(i, i) for i in range(TOKENS)])
+    nothing = Positions(same, np.array([], dtype=np.int64), TOKENS)
     two = compared(tiny.llama(), nothing)
     assert sorted(two.layers) == [0, 1, 2]
     for numbers in two.layers.values():
@@ -206,7 +207,7 @@ def call_with_values(values: torch.Tensor) -> AttentionCall:
 def test_how_alike_inserted_values_are(values: list[list[float]], even: float) -> None:
     call = call_with_values(torch.tensor([[9.0, 9.0], *values, [5.0, 5.0]]))
     before = replace(call, value=call.value[..., :0])
-    where = Positions(np.array([(0, 0), (3, 3)]), np.array([1, 2]))
+    where = Positions(np.array([(0, 0), (3, 3)]), np.array([1, 2]), 3)
     comparing = Rescaling({0: before}, where)
     comparing(0, call)
     assert comparing.layers[0].value_evenness == pytest.approx([even, even], nan_ok=True)

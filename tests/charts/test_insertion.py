@@ -54,8 +54,8 @@ def test_heads_by_name_and_heads_that_change_most(two: Chart) -> None:
     changes = means(two, "B", RUNS[0], "divergence")
     most = sorted(changes, key=lambda head: -changes[head])[:3]
     assert set(heads_drawn(two, "profiles_top_B")) == set(most)
-    (note,) = [note for note in two.notes if "change most" in note]
-    assert note.endswith("0-based): B: " + ", ".join(f"{layer}.{head}" for layer, head in most))
+    (said,) = [sentence for sentence in two.findings if "change most" in sentence]
+    assert said.endswith(f"0-based): B: {', '.join(f'{layer}.{head}' for layer, head in most)}.")
 
 
 def test_tokens_that_merge_are_in_the_notes(two: Chart) -> None:
@@ -75,7 +75,7 @@ def test_more_or_other_heads_on_request(folders: dict[str, Path], prompts: list[
     kept = means(by, "base", RUN, "retained")
     assert heads_drawn(by, "profiles_top") == [min(kept, key=lambda head: kept[head])]
     named = insertion(folders["base"], prompts, insert="/ *3", heads=[(0, 0)], **QUICK)
-    assert named.notes == ()
+    assert not any("told apart" in note or "draws the first" in note for note in named.notes)
 
 
 def test_the_first_token_counts_on_request(folders: dict[str, Path], prompts: list[Prompt]) -> None:
@@ -122,7 +122,7 @@ def test_everything_is_written_together(
     manifest = json.loads((place / "manifest.json").read_text())
     assert manifest["notes"] == list(chart.notes)
     assert manifest["findings"] == list(chart.findings)
-    assert len(chart.findings) == 3
+    assert len(chart.findings) == 4
     assert manifest["models"]["base"]["study"]["insertions"][0]["name"] == RUN
 
 

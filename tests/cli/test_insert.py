@@ -50,10 +50,10 @@ def test_a_system_message_a_question_and_a_run(
     assert {row["layer"] for row in rows(folder, "sequence")} == {0, 1}
     manifest = json.loads((folder / "manifest.json").read_text())
     words = " ".join(ran.out.split())
-    assert len(manifest["findings"]) == 7
+    assert len(manifest["findings"]) == 8
     for sentence in manifest["findings"]:
         assert f"• {' '.join(sentence.split())}" in words
-    assert "The heads that change most, by shape" in " ".join(ran.err.split())
+    assert "The heads that change most, by shape" in " ".join(ran.out.split())
     assert "Figures and tables:" in ran.out
 
 

@@ -21,7 +21,7 @@ def run(code: str) -> str:
 
 
 def test_every_promised_name_is_there() -> None:
-    assert len(mindshare.__all__) == 20
+    assert len(mindshare.__all__) == 21
     for name in mindshare.__all__:
         assert getattr(mindshare, name) is not None, name
     assert set(mindshare.__all__) <= set(dir(mindshare))

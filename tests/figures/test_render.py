@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zlib
 
 from mindshare.figures import class_bars, render
 
@@ -20,6 +21,22 @@ def test_the_scale_is_the_sharpness() -> None:
     spec = class_bars(reading()).spec
     one, three = (png_size(render.png(spec, scale=scale)) for scale in (1, 3))
     assert abs(three[0] - 3 * one[0]) <= 6
+
+
+def test_a_smaller_file_has_the_same_pixels() -> None:
+    import vl_convert
+
+    spec = class_bars(reading()).spec
+    drawn = vl_convert.vegalite_to_png(spec, scale=2, allowed_base_urls=[])
+    ours = render.png(spec, scale=2)
+    pixels, kinds = [], []
+    for picture in (drawn, ours):
+        chunks = list(render._chunks(picture))
+        pixels.append(zlib.decompress(b"".join(x for kind, x in chunks if kind == b"IDAT")))
+        kinds.append([kind for kind, _ in chunks if kind != b"IDAT"])
+    assert pixels[0] == pixels[1]
+    assert kinds[0] == kinds[1]
+    assert len(ours) < len(drawn) / 2
 
 
 def test_the_words_for_screen_readers_are_escaped() -> None:

@@ -179,7 +179,7 @@ def test_without_a_question_a_text_is_all_question():
 @pytest.mark.parametrize(
     ("place", "contents"),
     [
-        ("between", ["Be brief.", "/What is it?", "Wait."]),
+        ("between", ["Be brief.", "What is it?", "/Wait."]),
         ("start", ["/Be brief.", "What is it?", "Wait."]),
         ("end", ["Be brief.", "What is it?", "Wait./"]),
         ("before:verb", ["Be brief.", "What /is it?", "Wait."]),

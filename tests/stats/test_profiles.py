@@ -36,14 +36,14 @@ def test_tokens_are_paired_by_the_places_table() -> None:
     assert found.with_.n_queries.tolist() == [[4, 3, 2, 1, 0]]
 
 
-def test_a_seam_is_inserted_and_has_no_partner() -> None:
+def test_a_seam_is_not_inserted_and_has_no_partner() -> None:
     version = replace(
         as_it_is([0.1, 0.2, 0.3]), parts=["original", "seam", "unmatched"], partners=[0, None, None]
     )
     prompts = {"p": {"without": as_it_is([0.1, 0.2, 0.3, 0.4]), "x": version}}
     (found,) = pairs(*tables(prompts)[:2])
     assert found.places.tolist() == [[0, 0]]
-    assert found.with_.tokens.inserted.tolist() == [False, True, False]
+    assert found.with_.tokens.inserted.tolist() == [False, False, False]
 
 
 def test_conditions_come_as_they_were_measured() -> None:

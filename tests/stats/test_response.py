@@ -159,7 +159,8 @@ def test_the_inserted_tokens_have_their_evenness() -> None:
     even = respond(*tables(one_prompt([0.1, 0.2], [0.1, 0.2], run=[0.1] * 4)))
     assert even["weight_evenness"].to_pylist() == pytest.approx([1])
     seam = replace(
-        with_run([0.1, 0.2], [0.3, 0.1], 1), parts=["original", "seam", "inserted", "original"]
+        with_run([0.1, 0.2], [0.9, 0.3, 0.1], 1),
+        parts=["original", "seam", "inserted", "inserted", "original"],
     )
     found = respond(*tables({"p": {"without": as_it_is([0.1, 0.2]), "x": seam}}))
     uneven = -(0.75 * np.log2(0.75) + 0.25 * np.log2(0.25))

@@ -147,7 +147,8 @@ def test_how_it_was_made(llama: LoadedModel) -> None:
     assert found.provenance["study_hash"] == study.hash
     assert found.provenance["study"]["insertions"][0]["name"] == "/ ×3"
     assert found.provenance["run"]["self_check"]["exact"] is True
-    assert found.provenance["run"]["notes"] == []
+    (note,) = found.provenance["run"]["notes"]
+    assert "the place 'between' is the very start" in note
     assert found.table("sequence").equals(
         measure_insertion(llama, prompts, study).table("sequence")
     )

@@ -15,9 +15,11 @@ import numpy as np
 import torch
 
 from mindshare.attention.call import AttentionCall
-from mindshare.attention.reference import probabilities
+from mindshare.attention.masks import Visibility
+from mindshare.attention.reference import hidden_keys, probabilities
 
 _TILE = 2**22  # numbers in a block of rows of all heads
+_MASK = 2**20  # numbers of a mask that is kept between layers
 
 
 class Kept:
@@ -36,13 +38,12 @@ class Positions:
 
     pairs: np.ndarray  # [token, 2]: the position of a matched token without and with, ascending
     inserted: np.ndarray  # [token]: positions, with
+    end: int  # position after the insertion, with
 
     @property
     def later(self) -> int:
         """The first of the pairs that stands after the insertion."""
-        if len(self.inserted) == 0:
-            return len(self.pairs)
-        return int(np.searchsorted(self.pairs[:, 1], self.inserted[-1], side="right"))
+        return int(np.searchsorted(self.pairs[:, 1], self.end))
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Rescaling:
         self.kept, self.positions = kept, positions
         self.keys = [torch.from_numpy(positions.pairs[:, side].copy()) for side in (0, 1)]
         self.layers: dict[int, HeadNumbers] = {}
+        self._hidden: dict[tuple[int, int, int], tuple[Visibility, torch.Tensor]] = {}
 
     def __call__(self, layer: int, call: AttentionCall) -> None:
         before = self.kept[layer]
@@ -87,11 +89,21 @@ class Rescaling:
         """[head, query, matched key] of one version, float64."""
         first, last = int(rows[0, side]), int(rows[-1, side])
         kind = torch.promote_types(call.query.dtype, torch.float32)
-        whole = probabilities(call, slice(first, last + 1), kind=kind)[0]
+        hidden = self._hidden_of(call, first, last + 1)
+        whole = probabilities(call, slice(first, last + 1), kind=kind, hidden=hidden)[0]
         if last + 1 - first > len(rows):  # unmatched queries stand between
             queries = torch.from_numpy(rows[:, side] - first).to(whole.device)
             whole = whole.index_select(1, queries)
         return whole.index_select(2, self.keys[side].to(whole.device)).double()
+
+    def _hidden_of(self, call: AttentionCall, start: int, stop: int) -> torch.Tensor | None:
+        """Layers share their masks: those of short prompts are worked out once."""
+        if call.key.shape[2] * (stop - start) > _MASK:
+            return None
+        key = (id(call.visible), start, stop)
+        if key not in self._hidden:  # the mask is kept too, or its id might be given again
+            self._hidden[key] = (call.visible, hidden_keys(call, start, stop))
+        return self._hidden[key][1].to(call.query.device)
 
 
 class _Explained:
@@ -137,9 +149,8 @@ def _value_evenness(call: AttentionCall, inserted: np.ndarray) -> np.ndarray:
     if len(inserted) == 0:
         return np.full(call.query.shape[1], np.nan)
     chosen = torch.from_numpy(inserted).to(call.value.device)
-    values = call.value[0][:, chosen].double()  # [kv head, token, dim]
-    mean = values.mean(1).square().sum(-1)
-    lengths = values.square().sum(-1).mean(-1)
-    even = torch.where(lengths > 0, mean / lengths, torch.nan)
+    values = call.value[0].index_select(1, chosen).double()  # [kv head, token, dim]
+    squares = values.square().sum((1, 2)) * len(inserted)
+    even = torch.where(squares > 0, values.sum(1).square().sum(-1) / squares, torch.nan)
     found: np.ndarray = even.repeat_interleave(call.group).cpu().numpy()
     return found

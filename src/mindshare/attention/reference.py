@@ -8,9 +8,16 @@ from mindshare.attention.call import AttentionCall, Found, Wanted
 
 
 def probabilities(
-    call: AttentionCall, rows: slice | None = None, *, kind: torch.dtype = torch.float64
+    call: AttentionCall,
+    rows: slice | None = None,
+    *,
+    kind: torch.dtype = torch.float64,
+    hidden: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """A[batch, head, query, key] exactly as the model uses it, or some consecutive rows of it."""
+    """A[batch, head, query, key] exactly as the model uses it, or some consecutive rows of it.
+
+    `hidden` is what `hidden_keys` says of these rows, for whoever knows it already.
+    """
     start, stop, _ = (rows or slice(None)).indices(call.query.shape[2])
     query = call.query[:, :, start:stop].to(kind).unflatten(1, (-1, call.group))
     key = call.key.to(kind)[:, :, None]  # one for each group of heads
@@ -20,7 +27,8 @@ def probabilities(
     if call.bias is not None:
         whole = call.bias.expand(*call.query.shape[:3], call.key.shape[2])
         scores = scores + whole[:, :, start:stop].to(kind)
-    scores = scores.masked_fill(_hidden(call, start, stop), torch.finfo(kind).min)
+    hidden = hidden_keys(call, start, stop) if hidden is None else hidden
+    scores = scores.masked_fill(hidden, torch.finfo(kind).min)
     if call.sinks is None:
         return scores.softmax(-1)
     sinks = call.sinks.to(kind).view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
@@ -53,7 +61,8 @@ def run(call: AttentionCall, wanted: Wanted) -> Found:
     )
 
 
-def _hidden(call: AttentionCall, start: int, stop: int) -> torch.Tensor:
+def hidden_keys(call: AttentionCall, start: int, stop: int) -> torch.Tensor:
+    """Bool [batch or 1, head or 1, row, key]: True where the query may not look."""
     visible, rows = call.visible, stop - start
     everything = torch.ones(1, 1, rows, visible.keys, dtype=torch.bool, device=call.query.device)
     low, high = visible.bounds(start, stop)

@@ -20,7 +20,7 @@ class Chart:
     """`figures` to look at, `tables` to compute with, `notes` to read before either."""
 
     figures: tuple[Figure, ...]
-    tables: Mapping[str, pa.Table]  # summary, B_minus_A, mass_…
+    tables: Mapping[str, pa.Table]  # summary, B_minus_A, mass_…, tokens_…, classes_…
     measurements: Mapping[str, Measurement]  # by model label
     notes: tuple[str, ...]
     findings: tuple[str, ...] = ()  # what the numbers say, in sentences
@@ -39,16 +39,27 @@ class Chart:
         *,
         replace: bool = False,
         progress: Callable[[int, int], None] | None = None,
+        beside: Mapping[str, str] | None = None,
     ) -> Path:
-        """Every figure as PNG, SVG, PDF, HTML and JSON, all tables, a manifest; or nothing."""
+        """Every figure as PNG, SVG, PDF, HTML and JSON, all tables, a manifest; or nothing.
+
+        `beside` are further text files, by name.
+        """
         made = {label: dict(found.provenance) for label, found in self.measurements.items()}
+        hashes = sorted({found["study_hash"] for found in made.values()})
         return save_figures(
             self.figures,
             folder,
             tables=self.tables,
-            manifest={"models": made, "notes": list(self.notes), "findings": list(self.findings)},
+            manifest={
+                "models": made,
+                "notes": list(self.notes),
+                "findings": list(self.findings),
+                "study": {"hash": "+".join(hashes)},
+            },
             replace=replace,
             progress=progress,
+            beside=beside,
         )
 
 

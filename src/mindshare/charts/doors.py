@@ -74,10 +74,14 @@ class _Asked:
         }
 
     def chart(self, figures: Sequence[Figure], summary: pa.Table) -> Chart:
-        masses = {f"mass_{file_word(label)}": t for label, t in self.comparison.masses.items()}
+        own = {
+            f"{name}_{file_word(label)}": found.table(name)
+            for name in ("mass", "tokens", "classes")
+            for label, found in self.comparison.measurements.items()
+        }
         return Chart(
             figures=tuple(figures),
-            tables={"summary": summary, **self.contrasts(), **masses},
+            tables={"summary": summary, **self.contrasts(), **own},
             measurements=self.comparison.measurements,
             notes=self.comparison.notes,
         )
@@ -161,7 +165,8 @@ def _about(asked: _Asked) -> dict[str, str]:
         label: f"{found.provenance['model']['name']} {found.provenance['model']['fingerprint']}"
         for label, found in asked.comparison.measurements.items()
     }
-    return {"models": "; ".join(f"{label} = {who}" for label, who in facts.items())}
+    models = "; ".join(f"{label} = {who}" for label, who in facts.items())
+    return {"models": models, "study": asked.study.hash}
 
 
 def _name(*words: str) -> str:

@@ -197,8 +197,8 @@ class _Asked:
                 **_tables(measured, responses),
             },
             measurements=measured,
-            notes=(*notes, *self._top_note(looked)),
-            findings=findings(looked, responses, options),
+            notes=(*notes, *looked.not_drawn()),
+            findings=(*findings(looked, responses, options), *self._top_heads(looked)),
         )
 
     def _response(self, found: Measurement) -> pa.Table:
@@ -225,14 +225,14 @@ class _Asked:
             if one.label not in named
         }
 
-    def _top_note(self, looked: Looked) -> list[str]:
+    def _top_heads(self, looked: Looked) -> list[str]:
         if not looked.top:
             return []
         chosen = "; ".join(
             f"{label}: {', '.join(f'{layer}.{head}' for layer, head in heads)}"
             for label, heads in looked.top.items()
         )
-        return [f"The heads that change most, by {self.by} (layer.head, 0-based): {chosen}"]
+        return [f"The heads that change most, by {self.by} (layer.head, 0-based): {chosen}."]
 
 
 def _check_distinct(words: Sequence[str]) -> None:

@@ -63,6 +63,27 @@ class Looked:
     def several(self) -> bool:
         return len(self.measured) > 1
 
+    @property
+    def sweep_lines(self) -> int:
+        """At most so many lines a sweep needs: models × texts × places."""
+        texts = {(one.name.partition(" ×")[0], one.place) for one in self.study.insertions}
+        return len(texts) * len(self.measured) * (2 if self.study.against else 1)
+
+    def not_drawn(self) -> list[str]:
+        """What is left out of the pictures, though not of the tables."""
+        notes = []
+        if len(self.study.conditions) > _LINES:
+            notes.append(
+                f"retained_by_layer draws the first {_LINES} of {len(self.study.conditions)} "
+                "conditions; the table by_layer has all"
+            )
+        if len(self.study.insertions) > 1 and self.sweep_lines > _LINES:
+            notes.append(
+                f"the sweep is not drawn, it would need {self.sweep_lines} lines and {_LINES} can "
+                "be told apart; the table overall has its numbers"
+            )
+        return notes
+
     def options(self, *words: str, label: str | None = None, columns: int = 1) -> dict[str, Any]:
         """The style, as wide as so many columns need, and the name of the files.
 
@@ -84,6 +105,7 @@ class Looked:
         return {
             "queries": f"{asked[self.study.queries]}, {counted}",
             "models": "; ".join(models),
+            "study": self.study.hash,
         }
 
 
@@ -114,7 +136,7 @@ def _figures(looked: Looked) -> Iterator[Figure]:
         **looked.options("retained_by_layer"), conditions=looked.study.conditions[:_LINES]
     )
     yield layer_lines(looked.by_layer, "retained", lines, about=looked.about())
-    if len(looked.study.insertions) > 1:
+    if len(looked.study.insertions) > 1 and looked.sweep_lines <= _LINES:
         yield sweep_curves(
             looked.overall,
             {label: found.table("conditions") for label, found in looked.measured.items()},

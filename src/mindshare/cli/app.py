@@ -7,15 +7,21 @@ from typing import Annotated, Any
 import typer
 
 from mindshare import __version__
+from mindshare.cli.check_description import check_description
 from mindshare.cli.demo import demo
 from mindshare.cli.head_map import head_map
 from mindshare.cli.insert import insert
 from mindshare.cli.measure import measure
 from mindshare.cli.models import models
+from mindshare.cli.report import report
+from mindshare.cli.run_study import run
 from mindshare.cli.shares import shares
 from mindshare.cli.tokens import tokens
 
-COMMANDS = (demo, models, tokens, measure, shares, head_map, insert)
+COMMANDS = (
+    *(demo, models, tokens, measure, shares, head_map, insert),
+    *(run, report, check_description),
+)
 
 
 def command() -> Any:

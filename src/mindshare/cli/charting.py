@@ -79,6 +79,7 @@ TitleOption: TypeAlias = Annotated[
 class Run:
     """A chart that was asked for on the command line."""
 
+    context: typer.Context
     models: Sequence[str]
     prompts: list[Prompt]
     definition: dict[str, Any]
@@ -86,6 +87,7 @@ class Run:
     dtype: str
     trust_remote_code: bool
     quiet: bool
+    save_study: Path | None = None
 
     def finish(
         self, draw: Callable[..., Chart], *, out: Path | None, replace: bool, **asked: Any
@@ -97,6 +99,11 @@ class Run:
 
         if "measure" in asked:
             _check_measure(asked["measure"])
+        if self.save_study is not None:
+            from mindshare.cli.study_file import write_study
+
+            write_study(self.save_study, self._study(), replace=replace)
+            return
         folder = out or self._folder(draw.__name__, asked)
         check_folder(folder, replace=replace)
         with progress_bar(show=not self.quiet) as progress:
@@ -114,8 +121,14 @@ class Run:
                 progress=None if progress is None else _of_all(progress, len(self.models)),
             )
         with progress_bar(show=not self.quiet, doing="Drawing", what="figures") as drawing:
-            chart.save(folder, replace=replace, progress=drawing)
+            chart.save(folder, replace=replace, progress=drawing, beside=self._study())
         _show(chart, folder, quiet=self.quiet)
+
+    def _study(self) -> dict[str, str]:
+        """The command that is running, as the files of a study."""
+        from mindshare.cli.study_file import study_files
+
+        return study_files(self.context.command, self.context.params, self.prompts)
 
     def _folder(self, kind: str, asked: dict[str, Any]) -> Path:
         from mindshare.cli.destination import default_folder

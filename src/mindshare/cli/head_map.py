@@ -29,6 +29,7 @@ from mindshare.cli.options import (
     PolicyOption,
     QuietOption,
     ReplaceOption,
+    SaveStudyOption,
     TextOption,
     TrustRemoteCode,
 )
@@ -46,6 +47,7 @@ Shown = Annotated[
 
 
 def head_map(
+    context: typer.Context,
     models: ModelsArgument,
     text: TextOption = None,
     file: FileOption = None,
@@ -67,6 +69,7 @@ def head_map(
     title: TitleOption = None,
     out: OutOption = None,
     replace: ReplaceOption = False,
+    save_study: SaveStudyOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Draw one token class by layer and head: a map a model, and what differs from the first.
@@ -84,6 +87,7 @@ def head_map(
 
     cls = one_class(class_, show)
     run = Run(
+        context=context,
         models=models,
         prompts=Source(text, file, chat, data, marked).read(limit=limit),
         definition={
@@ -96,5 +100,6 @@ def head_map(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
         quiet=quiet,
+        save_study=save_study,
     )
     run.finish(draw, out=out, replace=replace, measure=measure, cls=cls)

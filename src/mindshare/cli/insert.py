@@ -20,6 +20,7 @@ from mindshare.cli.options import (
     OutOption,
     QuietOption,
     ReplaceOption,
+    SaveStudyOption,
     TrustRemoteCode,
 )
 
@@ -65,8 +66,9 @@ At = Annotated[
     typer.Option(
         "--at",
         metavar="PLACE",
-        help="between (before the question), start, end, before:SPAN, after:SPAN or random; "
-        "repeatable. (default: between)",
+        help="between (before the question: the span question, the last user message, or the "
+        "whole text), start or end (of the first or last message), before:SPAN, after:SPAN, random "
+        "(before any word); repeatable. (default: between)",
         rich_help_panel=INSERT,
         show_default=False,
     ),
@@ -167,6 +169,7 @@ Show = Annotated[
 
 
 def insert(
+    context: typer.Context,
     models: ModelsArgument,
     text: Text = None,
     system: System = None,
@@ -194,6 +197,7 @@ def insert(
     palette: PaletteOption = "seed",
     out: OutOption = None,
     replace: ReplaceOption = False,
+    save_study: SaveStudyOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Show what an inserted run of tokens does to the attention of every head.
@@ -214,6 +218,7 @@ def insert(
     source = Source(text, file, chat, data, marked)
     prompts = source.read(limit=limit) if system is None else [_chat(source, system)]
     run = Run(
+        context=context,
         models=models,
         prompts=prompts,
         definition={
@@ -235,6 +240,7 @@ def insert(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
         quiet=quiet,
+        save_study=save_study,
     )
     run.finish(insertion, out=out, replace=replace)
 

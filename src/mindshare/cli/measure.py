@@ -32,6 +32,7 @@ from mindshare.cli.options import (
     QueriesOption,
     QuietOption,
     ReplaceOption,
+    SaveStudyOption,
     TextOption,
     TrustRemoteCode,
 )
@@ -87,6 +88,7 @@ Adapter = Annotated[
 
 
 def measure(
+    context: typer.Context,
     model: Model,
     text: TextOption = None,
     file: FileOption = None,
@@ -109,6 +111,7 @@ def measure(
     trust_remote_code: TrustRemoteCode = False,
     out: OutOption = None,
     replace: ReplaceOption = False,
+    save_study: SaveStudyOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Measure where the attention goes, by token class, per layer and head.
@@ -124,6 +127,7 @@ def measure(
     from mindshare.cli.screen import progress_bar
     from mindshare.cli.selection import parse_selection
     from mindshare.cli.sources import Source
+    from mindshare.cli.study_file import study_files, write_study
     from mindshare.models import load
     from mindshare.study import as_prompts, build_study
     from mindshare.study import measure as run
@@ -139,6 +143,10 @@ def measure(
         chunk_tokens=chunk_tokens,
     )
     prompts = as_prompts(Source(text, file, chat, data, marked).read(limit=limit))
+    files = study_files(context.command, context.params, prompts)
+    if save_study is not None:
+        write_study(save_study, files, replace=replace)
+        return
     folder = out or default_folder(model, prompts, study=study.hash, adapter=adapter, dtype=dtype)
     check_folder(folder, replace=replace)
     loaded = load(
@@ -151,7 +159,7 @@ def measure(
     )
     with progress_bar(show=not quiet) as progress:
         found = run(loaded, prompts, study=study, progress=progress)
-    found.save(folder, replace=replace)
+    found.save(folder, replace=replace, beside=files)
     _show(found, study, folder, quiet=quiet)
 
 

@@ -146,6 +146,16 @@ ReplaceOption: TypeAlias = Annotated[
     bool,
     typer.Option("--replace", help="Replace results that are there.", rich_help_panel=RESULTS),
 ]
+SaveStudyOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-study",
+        metavar="FILE.toml",
+        help="Write what is asked for as a study file for `mindshare run`, and measure nothing.",
+        rich_help_panel=RESULTS,
+        show_default=False,
+    ),
+]
 LimitOption: TypeAlias = Annotated[
     int | None,
     typer.Option(

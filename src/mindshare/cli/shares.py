@@ -30,6 +30,7 @@ from mindshare.cli.options import (
     PolicyOption,
     QuietOption,
     ReplaceOption,
+    SaveStudyOption,
     TextOption,
     TrustRemoteCode,
 )
@@ -43,6 +44,7 @@ Heads = Annotated[
 
 
 def shares(
+    context: typer.Context,
     models: ModelsArgument,
     text: TextOption = None,
     file: FileOption = None,
@@ -64,6 +66,7 @@ def shares(
     title: TitleOption = None,
     out: OutOption = None,
     replace: ReplaceOption = False,
+    save_study: SaveStudyOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Draw how much attention each token class gets, layer by layer, one bar a model.
@@ -83,6 +86,7 @@ def shares(
     from mindshare.cli.sources import Source
 
     run = Run(
+        context=context,
         models=models,
         prompts=Source(text, file, chat, data, marked).read(limit=limit),
         definition={
@@ -96,5 +100,6 @@ def shares(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
         quiet=quiet,
+        save_study=save_study,
     )
     run.finish(draw, out=out, replace=replace, measure=measure)

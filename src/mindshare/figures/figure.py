@@ -89,12 +89,13 @@ def save_figures(
     manifest: Mapping[str, Any] | None = None,
     replace: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    beside: Mapping[str, str] | None = None,
 ) -> Path:
     """Several figures, the tables they come from and a manifest in one folder, or nothing.
 
-    `progress` is told how many figures are drawn, and of how many.
+    `progress` is told how many figures are drawn, and of how many; `beside` are further text files.
     """
-    from mindshare.table import whole_folder, write_manifest, write_parquet
+    from mindshare.table import whole_folder, write_manifest, write_parquet, write_texts
 
     tables = tables or {}
     _check_names([figure.name for figure in figures], tables)
@@ -104,6 +105,7 @@ def save_figures(
             if progress is not None:
                 progress(done, len(figures))
             _write(figure, building)
+        write_texts(building, beside or {})
         write_parquet(building, tables)
         write_manifest(building, _manifest(figures, tables, manifest or {}))
 

@@ -6,6 +6,9 @@ asked for. Knows nothing about what is drawn.
 
 from __future__ import annotations
 
+import struct
+import zlib
+from collections.abc import Iterator
 from functools import cache
 from html import escape
 from typing import Any
@@ -17,7 +20,34 @@ def png(spec: dict[str, Any], *, scale: float = SCALE) -> bytes:
     import vl_convert
 
     drawn: bytes = vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[])
-    return drawn
+    return _smaller(drawn)
+
+
+def _smaller(drawn: bytes) -> bytes:
+    """The same pixels, compressed well: a quarter of the size."""
+    chunks, pixels = [], b""
+    for kind, content in _chunks(drawn):
+        if kind != b"IDAT":
+            chunks.append((kind, content))
+            continue
+        if not pixels:
+            chunks.append((kind, b""))  # all pixels go where the first of them stood
+        pixels += content
+    packed = zlib.compress(zlib.decompress(pixels), 9)
+    whole = ((kind, packed if kind == b"IDAT" else content) for kind, content in chunks)
+    return drawn[:8] + b"".join(
+        struct.pack(">I", len(x)) + kind + x + struct.pack(">I", zlib.crc32(kind + x))
+        for kind, x in whole
+    )
+
+
+def _chunks(drawn: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """(kind, content) of each chunk of a PNG."""
+    at = 8
+    while at < len(drawn):
+        (size,) = struct.unpack(">I", drawn[at : at + 4])
+        yield drawn[at + 4 : at + 8], drawn[at + 8 : at + 8 + size]
+        at += size + 12
 
 
 def pdf(spec: dict[str, Any]) -> bytes:

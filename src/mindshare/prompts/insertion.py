@@ -115,6 +115,9 @@ def _written(given: str) -> Iterator[_Written]:
         for count in _counts(counts, given):
             yield _repeated(unit, count)
     else:
+        close = nearest(given, [RANDOM_SENTENCE])
+        if close and not given.startswith(RANDOM_SENTENCE):
+            raise SelectionError(f"{given!r} looks like a slip{close}", allowed=TEXT_FORMS)
         yield _Written(given, _short(given), repr(given))
 
 
@@ -216,7 +219,9 @@ def _point(prompt: Prompt, place: str, seed: int) -> tuple[int, int]:
     if place == "between" and QUESTION in prompt.spans:
         return _beside(prompt, "before", QUESTION)
     roles = [turn.role for turn in prompt.messages or ()]
-    return (roles.index("user") if place == "between" and "user" in roles else 0), 0
+    if place != "between" or "user" not in roles:
+        return 0, 0
+    return len(roles) - 1 - roles[::-1].index("user"), 0  # the last one asks
 
 
 def _contents(prompt: Prompt) -> list[str]:

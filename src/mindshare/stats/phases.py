@@ -1,7 +1,7 @@
 """`sequence` and `places` → `phases`: what is received before, inside and after the insertion.
 
-Inside is every token that holds an inserted character. A condition that inserted nothing has no
-phases. Keys without queries have no number and are counted nowhere. Compares nothing.
+Inside are the inserted tokens, and what stands between them. A condition that inserted nothing has
+no phases. Keys without queries have no number and are counted nowhere. Compares nothing.
 """
 
 from __future__ import annotations

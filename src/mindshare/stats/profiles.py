@@ -21,7 +21,7 @@ from mindshare.errors import SelectionError
 WITHOUT = "without"  # the condition of a prompt as it is
 MEAN = -1  # stands for null, the mean over the layers or the heads, where numbers are sorted
 NONE = -1  # a token that has no partner
-_INSERTED = ("inserted", "seam")  # the parts that hold an inserted character
+_INSERTED = ("inserted",)  # a seam is neither inserted nor original
 _SEQUENCE = ("prompt", "condition", "layer", "head", "position", "received", "n_queries")
 _PLACES = ("prompt", "condition", "position", "token", "part", "position_without")
 
@@ -33,7 +33,7 @@ class Tokens:
     """What `places` says about one version, by position."""
 
     words: np.ndarray  # [token]
-    inserted: np.ndarray  # [token]: holds an inserted character
+    inserted: np.ndarray  # [token]: holds inserted characters only
     partner: np.ndarray  # [token]: its position in the version without, or NONE
 
 

@@ -17,16 +17,19 @@ from mindshare.study.pipeline import (
 )
 from mindshare.study.study import MEASURES, Study, build_study
 from mindshare.study.versions import Version, Versions, read_versions
+from mindshare.study.window import AttentionWindow, attention_window
 
 __all__ = [
     "MEASURES",
     "WITHOUT",
+    "AttentionWindow",
     "InsertionStudy",
     "Measurement",
     "Study",
     "Version",
     "Versions",
     "as_prompts",
+    "attention_window",
     "build_insertion_study",
     "build_study",
     "check_selection",

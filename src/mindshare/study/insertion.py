@@ -93,7 +93,7 @@ def _passes(
     yield one.run(loaded, study, kept, {})
     for version in versions.versions:
         comparing = Rescaling(kept.calls, _positions(version))
-        inserted = np.isin(version.alignment.parts, ("inserted", "seam"))
+        inserted = np.isin(version.alignment.parts, ("inserted",))
         asked = ~inserted if study.queries == "original" else np.ones(len(inserted))
         one = _Pass(version.encoded.ids, asked.astype(float), inserted[:, None].astype(float))
         yield one.run(loaded, study, comparing, comparing.layers)
@@ -103,7 +103,7 @@ def _positions(version: Version) -> Positions:
     from mindshare.attention.pairs import Positions
 
     pairs = np.array(version.alignment.pairs, dtype=np.int64).reshape(-1, 2)
-    return Positions(pairs, version.holding("inserted", "seam"))
+    return Positions(pairs, version.holding("inserted"), version.end)
 
 
 @dataclass(frozen=True)

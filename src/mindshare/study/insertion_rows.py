@@ -54,8 +54,7 @@ def insertion_rows(versions: Versions, numbers: Sequence[VersionNumbers]) -> dic
     }
     for version, seen in zip(versions.versions, others, strict=True):
         pairs = np.array(version.alignment.pairs, dtype=np.int64).reshape(-1, 2)
-        inserted = version.holding("inserted", "seam")
-        later = pairs[pairs[:, 1] > inserted[-1]] if len(inserted) else pairs[:0]
+        later = pairs[pairs[:, 1] >= version.end]
         found["places"].append(_places(version))
         found["sequence"].append(_sequence(version.condition, seen))
         found["retained"].append(_retained(version.condition, seen, later))
@@ -81,7 +80,7 @@ def _condition(version: Version) -> Rows:
         "insertion": _words([asked]),
         "place": _words([insertion.place]),
         "inserted_text": _words([version.text]),
-        "n_inserted": [len(version.holding("inserted", "seam"))],
+        "n_inserted": [len(version.holding("inserted"))],
         "n_seam": [len(version.holding("seam"))],
         "n_matched": [len(alignment.pairs)],
         "n_unmatched": [len(alignment.unmatched)],

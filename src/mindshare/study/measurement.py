@@ -71,10 +71,19 @@ class Measurement:
         frame.attrs["definitions"] = {c: DEFINITIONS[c] for c in frame.columns}
         return frame
 
-    def save(self, path: str | Path, *, replace: bool = False) -> Path:
-        """A folder of Parquet files and a manifest, whole or not at all."""
+    def save(
+        self,
+        path: str | Path,
+        *,
+        replace: bool = False,
+        beside: Mapping[str, str] | None = None,
+    ) -> Path:
+        """A folder of Parquet files and a manifest, whole or not at all.
+
+        `beside` are further text files, by name.
+        """
         manifest = {**self.provenance, "tables": sorted(self.tables)}
-        return write_folder(Path(path), self.tables, manifest, replace=replace)
+        return write_folder(Path(path), self.tables, manifest, replace=replace, beside=beside)
 
     @classmethod
     def read(cls, path: str | Path) -> Measurement:

@@ -37,6 +37,12 @@ class Version:
     def encoded(self) -> Encoded:
         return self.alignment.with_
 
+    @property
+    def end(self) -> int:
+        """The position after the last token that holds an inserted character; past all if none."""
+        touched = self.holding("inserted", "seam")
+        return int(touched[-1]) + 1 if len(touched) else len(self.encoded)
+
     def holding(self, *parts: str) -> np.ndarray:
         """The positions of the tokens of these parts."""
         return np.flatnonzero(np.isin(self.alignment.parts, parts))
@@ -62,7 +68,18 @@ def read_versions(reader: LoadedModel | Reader, prompt: Prompt, study: Insertion
         found.append(reading.version(insertion, None))
         if other is not None:
             found.append(reading.version(other, found[-1]))
-    return Versions(read, without, tuple(found), notes)
+    return Versions(read, without, tuple(found), (*notes, *_at_the_start(read, study)))
+
+
+def _at_the_start(prompt: Prompt, study: InsertionStudy) -> tuple[str, ...]:
+    """Said where the usual place is the first one: there a run takes what heads rest on."""
+    usual = any(insertion.place == "between" for insertion in study.insertions)
+    if not usual or prompt.messages is not None or "question" in prompt.spans:
+        return ()
+    return (
+        "In a plain text without a span 'question', the place 'between' is the very start, before "
+        "the token that many heads rest on; mark the question, or give --system and --prompt",
+    )
 
 
 def _readable(reader: LoadedModel | Reader, prompt: Prompt) -> tuple[Prompt, tuple[str, ...]]:

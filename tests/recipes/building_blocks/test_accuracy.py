@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import binomtest
 
+from mindshare.cli.recipes import show_accuracy
 from mindshare.models import LoadedModel
-from mindshare.recipes.building_blocks.accuracy import Score, accuracy, show, write
+from mindshare.recipes.building_blocks.accuracy import Score, accuracy, write
 from mindshare.recipes.building_blocks.samples import samples
 
 
@@ -26,7 +27,7 @@ def test_the_base_never_answers_in_one_word_and_guesses_among_nine(
     assert sum(score.right for name, score in found.choice.items() if name != "all") == (
         found.choice["all"].right
     )
-    show({"smollm2": found})
+    show_accuracy({"smollm2": found})
     assert "turn around" in capsys.readouterr().out
     write({"smollm2": found}, tmp_path / "a.json", seed=0)
     content = json.loads((tmp_path / "a.json").read_text())

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 WITHOUT = "without"
-_INSERTED = ("inserted", "seam")  # parts that hold an inserted character
+_INSERTED = ("inserted",)
 _MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 
 

@@ -80,26 +80,6 @@ def _scores(samples: Sequence[Sample], right: Sequence[bool]) -> dict[str, Score
     return {**scores, "all": Score(sum(right), len(right))}
 
 
-def show(found: Mapping[str, Accuracy]) -> None:
-    """A table a model, for the terminal."""
-    from rich.table import Table
-
-    from mindshare.cli.screen import say, stdout
-
-    console = stdout()
-    for name, one in found.items():
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for title in ("action", "n", "exact", "among nine"):
-            table.add_column(title, justify="left" if title == "action" else "right")
-        for action, score in one.exact.items():
-            row = (action, str(score.n), in_words(score), in_words(one.choice[action]))
-            table.add_row(*row)
-        say(console, f"{name}: actions named rightly, with 95 % intervals")
-        say(console)
-        console.print(table)
-        say(console)
-
-
 def in_words(score: Score) -> str:
     """`71.5 % [67, 75]`"""
     low, high = score.interval

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.charts.candidates import Loading, candidates
+from mindshare.charts.chart import file_word
 from mindshare.charts.comparison import Comparison, Progress, compare
 from mindshare.figures import (
     ClassBarsOptions,
@@ -61,11 +62,28 @@ def run_study(
     save_figures(
         _figures(parts, findings),
         out,
-        tables=findings.tables(),
-        manifest={"findings": said, "models": parts.provenance(), "glyphs": glyphs.provenance()},
+        tables=findings.tables() | _for_reports(glyphs, findings),
+        manifest={
+            "findings": said,
+            "notes": list(glyphs.notes),
+            "models": glyphs.provenance(),
+            "segments": parts.provenance(),
+            "study": {"hash": _study(GLYPHS).hash},
+        },
         replace=replace,
     )
     return said
+
+
+def _for_reports(glyphs: Comparison, found: Findings) -> dict[str, pa.Table]:
+    """The seed's chart under the names that every class chart has."""
+    own = {
+        f"{name}_{file_word(label)}": one.table(name)
+        for name in ("tokens", "classes")
+        for label, one in glyphs.measurements.items()
+    }
+    pair = f"{file_word(found.tuned)}_minus_{file_word(found.base)}"
+    return {"summary": found.by_glyph, pair: found.by_glyph_change, **own}
 
 
 def _study(classes: dict[str, str]) -> Study:

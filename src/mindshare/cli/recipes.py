@@ -11,13 +11,16 @@ meaningless-tokens sweep   the same for other lengths, tokens and places of the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mindshare.cli import run_command
+
+if TYPE_CHECKING:
+    from mindshare.recipes.building_blocks.accuracy import Accuracy
 
 TRAIN, TEST = 12_000, 540  # samples; the shipped adapter's
 STEPS = 900
@@ -145,7 +148,7 @@ def accuracy(
     from mindshare.cli.screen import progress_bar
     from mindshare.models import load
     from mindshare.recipes.building_blocks.accuracy import accuracy as ask
-    from mindshare.recipes.building_blocks.accuracy import show, write
+    from mindshare.recipes.building_blocks.accuracy import write
     from mindshare.recipes.building_blocks.samples import samples
 
     asked, found = samples("test", n, seed=seed), {}
@@ -153,9 +156,30 @@ def accuracy(
         loaded = load(name)
         with progress_bar(show=True, doing=f"Asking {loaded.name}", what="maps") as bar:
             found[loaded.name] = ask(loaded, asked, report=bar)
-    show(found)
+    show_accuracy(found)
     if out is not None:
         write(found, out, seed=seed)
+
+
+def show_accuracy(found: Mapping[str, Accuracy]) -> None:
+    """A table a model."""
+    from rich.table import Table
+
+    from mindshare.cli.screen import say, stdout
+    from mindshare.recipes.building_blocks.accuracy import in_words
+
+    console = stdout()
+    for name, one in found.items():
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for title in ("action", "n", "exact", "among nine"):
+            table.add_column(title, justify="left" if title == "action" else "right")
+        for action, score in one.exact.items():
+            row = (action, str(score.n), in_words(score), in_words(one.choice[action]))
+            table.add_row(*row)
+        say(console, f"{name}: actions named rightly, with 95 % intervals")
+        say(console)
+        console.print(table)
+        say(console)
 
 
 def card(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mindshare.cli import run_command
-from mindshare.recipes.app import command
+from mindshare.cli.recipes import command
 
 
 def recipes(*arguments: object) -> int:

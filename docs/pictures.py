@@ -1,0 +1,39 @@
+"""The pictures of README and docs, drawn again from the results of both studies.
+
+make pictures      runs the studies, then this
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mindshare.figures import render
+
+HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results"
+PICTURES = {  # name here → study, name there
+    "building_blocks": ("building-blocks", "shares"),
+    "building_blocks_all_layers": ("building-blocks", "shares_all_layers"),
+    "system_or_maps": ("building-blocks", "system_or_maps"),
+    "heads_maps_change": ("building-blocks", "heads_maps_change"),
+    "meaningless_tokens": ("meaningless-tokens", "profiles"),
+    "meaningless_top": ("meaningless-tokens", "profiles_top"),
+    "meaningless_panel": ("meaningless-tokens", "panel"),
+    "meaningless_amplitude": ("meaningless-tokens", "map_amplitude"),
+    "meaningless_retained": ("meaningless-tokens", "retained_by_layer"),
+    "meaningless_text": ("meaningless-tokens", "text"),
+}
+SCALE = 2  # sharp on a screen
+
+
+def main() -> None:
+    for name, (study, figure) in PICTURES.items():
+        spec = json.loads((RESULTS / study / f"{figure}.json").read_text(encoding="utf-8"))
+        path = HERE / "figures" / f"{name}.png"
+        path.write_bytes(render.png(spec, scale=SCALE))
+        print(f"{path.relative_to(HERE.parent)}: {path.stat().st_size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Tables of single prompts → the tables over prompts that the saved ones imply.
+
+The lift behind a mass: `mass_LABEL` has it for every prompt. The difference of two conditions:
+`response` has both for every prompt. Made by the statistics that made the saved tables, with the
+same draws. Says nothing in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from mindshare.stats import Resampling, contrast_conditions, summarise
+
+EVENNESS = ("weight_evenness", "value_evenness", "retained", "divergence", "amplitude")
+
+
+def implied(tables: Mapping[str, pa.Table], about: Mapping[str, str]) -> Iterator[pa.Table]:
+    """The further tables, if what they are made from is there."""
+    options = resampling(about)
+    masses = _by_label(tables, "mass")
+    if masses and about.get("mindshare.measure") == "mass":
+        yield summarise(masses, measure="lift", options=options)
+    for model, response in _by_label(tables, "response").items():
+        yield from _against_each_other(response, model, options)
+
+
+def resampling(about: Mapping[str, str]) -> Resampling:
+    """As the saved tables were made."""
+    usual = Resampling()
+    return Resampling(
+        float(about.get("mindshare.confidence", usual.confidence)),
+        int(about.get("mindshare.resamples", usual.resamples)),
+        int(about.get("mindshare.seed", usual.seed)),
+    )
+
+
+def _by_label(tables: Mapping[str, pa.Table], name: str) -> dict[str, pa.Table]:
+    """Model → its table: `NAME_LABEL`, or `NAME` where there is one model."""
+    models = tables["summary"]["model"].unique().to_pylist() if "summary" in tables else []
+    found = {}
+    for model in models:
+        own = tables.get(f"{name}_{_file_word(model)}")
+        if own is None and len(models) == 1:
+            own = tables.get(name)
+        if own is not None:
+            found[model] = own
+    return found
+
+
+def _file_word(label: str) -> str:
+    """A label as a part of a file's name, as charts write it."""
+    return "".join(c if c.isalnum() or c in "_-." else "-" for c in label).strip("-.") or "model"
+
+
+def _against_each_other(response: pa.Table, model: str, options: Resampling) -> Iterator[pa.Table]:
+    """The first condition minus each of the others, over all heads."""
+    first, *others = [c for c in response["condition"].unique().to_pylist() if c != "without"]
+    for other in others:
+        yield contrast_conditions(
+            response,
+            model=model,
+            a=other,
+            b=first,
+            measures=EVENNESS,
+            over_heads=True,
+            over_layers=True,
+            options=options,
+        )

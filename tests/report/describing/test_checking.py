@@ -1,0 +1,127 @@
+"""Descriptions by people against the table they are about."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindshare.report.describing import check_description
+from tests.figures.samples import reading
+
+from .made import Made, class_tables
+from .readings import FIRST, SECOND, THIRD
+
+TABLE = reading()
+
+
+def verdicts(text: str, tolerance: float = 0.0) -> list[bool | None]:
+    return [one.holds for one in check_description(text, TABLE, tolerance=tolerance)]
+
+
+def test_the_careful_reader_is_right() -> None:
+    checked = check_description(FIRST, TABLE, tolerance=0.0005)
+    wrong = [one for one in checked if one.holds is False]
+    assert [one.statement.said for one in wrong] == ["0.01 to 0.03"]  # one bar has 0.002
+    assert sum(one.holds is True for one in checked) == 35
+
+
+def test_the_hasty_reader_is_not() -> None:
+    checked = check_description(SECOND, TABLE, tolerance=0.002)
+    wrong = {(one.statement.given.get("kind"), one.table) for one in checked if one.holds is False}
+    assert ("hash", (0.026,)) in wrong
+    assert ("space", (0.03,)) in wrong
+    assert sum(one.holds is False for one in checked) > sum(one.holds is True for one in checked)
+
+
+def test_the_third_reader_is_wrong_about_one_bar() -> None:
+    wrong = [one for one in check_description(THIRD, TABLE, tolerance=0.002) if one.holds is False]
+    first = wrong[0]
+    assert (first.statement.given["layer"], first.statement.given["model"]) == (0, "Qwen-Instruct")
+    assert str(first) == (
+        "does not hold: line 9, 'Hash (~0.05' [layer 0, Qwen-Instruct, hash] says ~0.05; "
+        "the table says 0.0320"
+    )
+    assert "~60%; the table says 73.3%" in str(wrong[2])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In layer 0, Qwen-Phys gives hash 0.026.",
+        "Qwen-Phys gives 0.026 to hash and 0.042 to star in layer 0.",
+        "In layer 16, star falls from 0.055 (Qwen-Phys) to 0.017 (Qwen-Instruct).",
+        "The total in layer 0 is 0.112 for Qwen-Instruct.",
+        "Qwen-Phys, layer 20: whitespace 0.022, asterisk 0.03.",
+        "Layer 16, Qwen-Phys minus Qwen-Instruct: star +0.038.",
+        "Star stays below 0.06.",
+        "In layer 0, star is at least 0.04.",
+        "There are 2 models, 4 layers, 3 classes and 100 prompts.",
+    ],
+)
+def test_ways_to_say_it(text: str) -> None:
+    found = check_description(text, TABLE)
+    read = [one for one in found if one.holds is not None]
+    assert read
+    assert all(one.holds for one in read), [str(one) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("In layer 0, hash gets 0.026.", "which model"),
+        ("Qwen-Phys gives hash 0.026.", "which layer"),
+        ("In layer 0, Qwen-Phys shows 0.026.", "which token class"),
+        ("In layer 9, Qwen-Phys gives hash 0.026.", "no such number"),
+        ("In 2024 nobody knew.", "what this number is about"),
+        ("In layer 0, Qwen-Phys gives star 1.6 times what hash gets.", "a ratio"),
+        ("In layer 0, hash rises by 0.006 in Qwen-Instruct.", "a change"),
+        ("The difference between Qwen-Phys and Qwen-Instruct for star is 0.009.", "a change"),
+        ("The axis runs from 0.00 to 0.10.", "about the picture"),
+        ("Within a margin of 0.01 in layer 0.", "a choice"),
+        ("Layer 0, Qwen-Phys minus Qwen-Instruct: star -0.009 [-0.02, 0.001].", "no such number"),
+        ("There are 14 heads.", "not clear"),
+        ("The 2 layers shown.", "of 4 layers"),
+        ("Colour: star of Qwen-Phys in layer 0, from 0.01 (light) to 0.2 (dark).", "the picture"),
+        ("In layer 16, Qwen-Phys gives star 0.055; over all, hash gets 0.016.", "which layer"),
+    ],
+)
+def test_what_is_not_said_is_not_guessed(text: str, why: str) -> None:
+    unread = [one for one in check_description(text, TABLE) if one.holds is None]
+    assert unread
+    assert why in unread[-1].why
+    assert False not in verdicts(text)
+
+
+def test_digits_and_about_and_tolerance() -> None:
+    said = "Layer 0, Qwen-Phys: hash {}."
+    assert verdicts(said.format("0.03")) == [True]  # 0.026, to two digits
+    assert verdicts(said.format("0.030")) == [False]
+    assert verdicts(said.format("0.030"), 0.004) == [True]
+    assert verdicts(said.format("~0.02")) == [True]  # twice half a unit
+    assert verdicts(said.format("0.02")) == [False]
+    assert verdicts(said.format("about 0.029"), 0.001) == [True]
+
+
+def test_names_of_headings_hold_until_the_next() -> None:
+    text = "## Layer 16\nQwen-Phys:\n  - star: 0.055\n## Layer 20\nQwen-Phys:\n  - star: 0.030\n"
+    assert verdicts(text) == [True, True]
+    assert verdicts(text + "- Qwen-Instruct: star 0.011\n- star 0.011\n")[2] is True
+
+
+def test_differences_with_their_intervals_need_their_table() -> None:
+    tables = class_tables(Made(effect={"star": 0.1}))
+    row = tables["Tuned_minus_Base"].to_pylist()[1]
+    assert (row["class"], row["layer"]) == ("star", 0)
+    ends = f"[{row['low']:.4f}, {row['high']:.4f}]"
+    text = f"Layer 0, Tuned minus Base: star {row['difference']:+.4f} {ends}."
+    assert [one.holds for one in check_description(text, tables)] == [True, True, True]
+    alone = check_description(text, {"summary": tables["summary"]})
+    assert [one.holds for one in alone] == [True, None, None]
+
+
+@given(st.text(alphabet="Layerhd star#*0123456789.,;:~%–-+[]()“”'\n<>→minustotalby ", max_size=80))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    for one in check_description(text, TABLE):
+        assert one.holds in (True, False, None)
+        assert str(one)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import re
+
+from mindshare.report.describing import describe
+
+from .made import Made, class_tables
+
+
+def test_the_overview_says_what_was_measured() -> None:
+    first, *others = describe(class_tables(Made()), kind="classes").overview.sentences
+    assert first == (
+        "Mass of 3 token classes (hash, star and space) in 4 layers (0 to 3), mean over the heads, "
+        "of 2 models (Base and Tuned), over 12 prompts."
+    )
+    assert others[1] == "Query set: “last”."
+    assert others[2].startswith(
+        "In brackets: 95 % percentile bootstrap over prompts (200 resamples"
+    )
+
+
+def test_one_prompt_is_said_to_be_one() -> None:
+    text = describe(class_tables(Made(prompts=1)), kind="classes").text
+    assert "There is one prompt, so there are no intervals" in text
+    assert "[" not in text
+
+
+def test_layer_by_layer_every_model_and_the_difference() -> None:
+    details = describe(class_tables(Made()), kind="classes").details.sentences
+    assert len(details) == 4 * 3
+    number = r"0\.\d+ \[0\.\d+, 0\.\d+\]"
+    line = rf"Layer 0, Base: hash {number}, star {number}, space {number}; together 0\.\d+\."
+    assert re.fullmatch(line, details[0])
+    assert details[2].startswith("Layer 0, Tuned minus Base: hash ")
+
+
+def test_many_layers_stay_readable_and_none_is_dropped() -> None:
+    description = describe(class_tables(Made(layers=range(48))), kind="classes")
+    leads = [s.partition(", Base:")[0] for s in description.details.sentences if ", Base:" in s]
+    alone = [int(lead.split()[1]) for lead in leads if lead.startswith("Layer ")]
+    grouped = [lead.removeprefix("Layers ") for lead in leads if lead.startswith("Layers ")]
+    assert (len(alone), len(grouped)) == (12, 3)
+    seen = set(alone)
+    for words in grouped:
+        for run in re.finditer(r"(\d+)(?: to (\d+))?", words):
+            seen |= set(range(int(run[1]), int(run[2] or run[1]) + 1))
+    assert seen == set(range(48))
+
+
+def test_heads_are_described_as_heads() -> None:
+    text = describe(class_tables(Made(layers=range(6), heads=range(8))), kind="classes").text
+    assert "6 layers (0 to 5) and 8 heads (0 to 7)" in text
+    assert "Further heads of layers" in text
+    assert "mean over the heads" not in text
+
+
+def test_what_is_missing_or_left_out_is_said() -> None:
+    text = describe(class_tables(Made(prompts=1, absent=0.2)), kind="classes").text
+    assert "No number: " in text
+    assert "Not described, but in the table: “other”." in text
+
+
+def test_units_and_sums_belong_to_the_measure() -> None:
+    lift = describe(class_tables(Made(), "lift"), kind="classes").text
+    assert re.search(r"hash \d+\.\d+ times \[", lift)
+    assert "together" not in lift
+    assert "per token [" in describe(class_tables(Made(), "density"), kind="classes").text
