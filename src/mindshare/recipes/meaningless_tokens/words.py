@@ -82,7 +82,7 @@ def _method(chart: Chart, run: str, other: str) -> str:
     tokens = f"{min(inserted)} to {max(inserted)}" if len(inserted) > 1 else f"{min(inserted)}"
     return (
         f"{problems} word problems, each as it is, with {run!r} and with a {other} of the same "
-        f"length ({tokens} tokens that hold inserted characters); intervals are 95 % bootstraps "
+        f"length ({tokens} inserted tokens); intervals are 95 % bootstraps "
         "over the problems, response numbers leave the first token out."
     )
 
