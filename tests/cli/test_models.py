@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from mindshare.cli.models import layer_ranges
 from mindshare.models import available
 
 from . import tiny
@@ -70,9 +69,3 @@ def test_a_refused_model_says_why(
     assert reason in ran.out
     assert "instead" in ran.out
     assert "layers" not in ran.out.split("refused")[0]
-
-
-def test_layer_ranges() -> None:
-    assert layer_ranges([]) == ""
-    assert layer_ranges([3]) == "3"
-    assert layer_ranges([4, 0, 1, 2, 6, 7]) == "0–2, 4, 6–7"

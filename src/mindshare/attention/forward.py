@@ -16,6 +16,7 @@ from mindshare.attention.chunks import require_chunkable
 from mindshare.attention.interface import watching
 from mindshare.attention.watcher import Onlooker, Request, Watcher, require_finite
 from mindshare.errors import SelectionError, UnsupportedModelError
+from mindshare.naming import layer_ranges
 
 
 def run_pass(
@@ -120,20 +121,9 @@ def _require_seen(model: torch.nn.Module, watcher: Watcher) -> None:
         why = "has no attention" if 0 <= missing[0] <= max(present) else "does not exist"
         raise SelectionError(
             f"layer {missing[0]} {why} in this model",
-            allowed=f"layers {_ranges(present)}",
+            allowed=f"layers {layer_ranges(present)}",
             next_step="choose among the layers that attend",
         )
-
-
-def _ranges(numbers: list[int]) -> str:
-    """[0, 1, 2, 5] → '0–2, 5'"""
-    parts: list[list[int]] = []
-    for n in numbers:
-        if parts and n == parts[-1][-1] + 1:
-            parts[-1].append(n)
-        else:
-            parts.append([n])
-    return ", ".join(str(p[0]) if len(p) == 1 else f"{p[0]}–{p[-1]}" for p in parts)
 
 
 def _right_padded(valid: torch.Tensor) -> bool:

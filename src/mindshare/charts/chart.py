@@ -61,8 +61,3 @@ class Chart:
             progress=progress,
             beside=beside,
         )
-
-
-def file_word(label: str) -> str:
-    """A label as a part of a file's name."""
-    return "".join(c if c.isalnum() or c in "_-." else "-" for c in label).strip("-.") or "model"

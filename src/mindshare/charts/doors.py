@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mindshare.charts.candidates import Loading, candidates
-from mindshare.charts.chart import Chart, file_word
+from mindshare.charts.chart import Chart
 from mindshare.charts.comparison import Comparison, Progress, compare
 from mindshare.errors import SelectionError, nearest
 from mindshare.figures import ClassBarsOptions, Figure, HeadMapOptions, class_bars
 from mindshare.figures import head_map as draw_head_map
+from mindshare.naming import file_word
 from mindshare.stats import MEASURES, Resampling, summarise
 from mindshare.study import Study, as_prompts, build_study
 from mindshare.study.study import Definition

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mindshare.charts.candidates import Candidate, Loading, candidates
-from mindshare.charts.chart import Chart, file_word
+from mindshare.charts.chart import Chart
 from mindshare.charts.comparison import Progress
 from mindshare.charts.heads import (
     Head,
@@ -26,6 +26,7 @@ from mindshare.charts.insertion_figures import Looked, draw
 from mindshare.charts.insertion_words import alignment_notes, findings
 from mindshare.errors import SelectionError, nearest
 from mindshare.figures import Style
+from mindshare.naming import file_word
 from mindshare.stats import RESPONSE, Resampling, Thresholds, phases, respond, summarise_response
 from mindshare.study import (
     InsertionStudy,

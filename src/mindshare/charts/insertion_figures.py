@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from mindshare.charts.chart import file_word
 from mindshare.charts.heads import Head
 from mindshare.figures import (
     FamilyPanelOptions,
@@ -24,6 +23,7 @@ from mindshare.figures import (
     sweep_curves,
     text_strip,
 )
+from mindshare.naming import file_word
 from mindshare.stats import aligned
 from mindshare.study import InsertionStudy, Measurement
 

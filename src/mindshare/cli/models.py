@@ -6,12 +6,12 @@ Reads configs and file names, never weights.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mindshare.cli.options import TrustRemoteCode
+from mindshare.naming import layer_ranges
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -169,10 +169,3 @@ def _windows(windows: Mapping[int, int | None]) -> str:
 
 def _with(windows: Mapping[int, int | None], size: int | None) -> str:
     return layer_ranges(layer for layer, window in windows.items() if window == size)
-
-
-def layer_ranges(layers: Iterable[int]) -> str:
-    """0, 1, 2, 4 → `0–2, 4`"""
-    runs = groupby(enumerate(sorted(layers)), key=lambda pair: pair[1] - pair[0])
-    ends = [[layer for _, layer in run] for _, run in runs]
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in ends)

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from mindshare.naming import layer_ranges
 from mindshare.report.parts import (
     Attached,
     Bullets,
@@ -116,19 +117,8 @@ def _layers(found: Mapping[str, Any]) -> str:
     total = (run.get("self_check") or {}).get("layers")
     if total and len(seen) == total:
         return f"{total}, all of them measured"
-    words = f"{len(seen)} measured ({_ranges(seen)})" if seen else ""
+    words = f"{len(seen)} measured ({layer_ranges(seen)})" if seen else ""
     return f"{total}; {words}" if total and words else words
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """`0, 5–9, 12`"""
-    runs: list[list[int]] = []
-    for n in sorted(numbers):
-        if runs and n == runs[-1][1] + 1:
-            runs[-1][1] = n
-        else:
-            runs.append([n, n])
-    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
 def _numbers(saved: Saved, label: str, column: str) -> set[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mindshare.errors import OutputError
+from mindshare.naming import file_word
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,11 +93,6 @@ class Saved:
         """What the summary says about itself: measure, confidence, seed, …"""
         metadata: dict[bytes, bytes] = self.summary.schema.metadata or {}
         return metadata.get(f"mindshare.{key}".encode(), default.encode()).decode()
-
-
-def file_word(label: str) -> str:
-    """A label as the part of a file's name that the tables of a model carry."""
-    return "".join(c if c.isalnum() or c in "_-." else "-" for c in label).strip("-.") or "model"
 
 
 def read_saved(path: Path) -> Saved:

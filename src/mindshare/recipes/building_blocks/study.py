@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.charts.candidates import Loading, candidates
-from mindshare.charts.chart import file_word
 from mindshare.charts.comparison import Comparison, Progress, compare
 from mindshare.figures import (
     ClassBarsOptions,
@@ -24,6 +23,7 @@ from mindshare.figures import (
     head_map,
     save_figures,
 )
+from mindshare.naming import file_word
 from mindshare.recipes.building_blocks.rows import prompt
 from mindshare.recipes.building_blocks.samples import samples
 from mindshare.recipes.building_blocks.words import Findings, sentences

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.charts import Chart
+from mindshare.naming import layer_ranges
 from mindshare.stats import LABELS, Resampling, label_counts
 from mindshare.stats.bootstrap import spread
 
@@ -138,7 +139,9 @@ def _layers(by_layer: pa.Table, run: str) -> str:
     rows = [r for r in by_layer.to_pylist() if r["condition"] == run]
 
     def where(measure: str, test: Any) -> str:
-        return _ranges([r["layer"] for r in rows if r["measure"] == measure and test(r)])
+        return (
+            layer_ranges(r["layer"] for r in rows if r["measure"] == measure and test(r)) or "none"
+        )
 
     return (
         "In which layers? The original tokens receive less than without in layers "
@@ -156,14 +159,3 @@ def _labels(summary: pa.Table, run: str, other: str) -> str:
         return ", ".join(f"{counts[condition][x]} {x}" for x in LABELS if counts[condition].get(x))
 
     return f"How many heads? With {run!r}: {named(run)}. With the {other}: {named(other)}."
-
-
-def _ranges(numbers: list[int]) -> str:
-    """[0, 1, 2, 5] → '0–2, 5'"""
-    parts: list[list[int]] = []
-    for n in sorted(numbers):
-        if parts and n == parts[-1][-1] + 1:
-            parts[-1].append(n)
-        else:
-            parts.append([n])
-    return ", ".join(str(p[0]) if len(p) == 1 else f"{p[0]}–{p[-1]}" for p in parts) or "none"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from mindshare.naming import file_word
 from mindshare.stats import Resampling, contrast_conditions, summarise
 
 EVENNESS = ("weight_evenness", "value_evenness", "retained", "divergence", "amplitude")
@@ -41,17 +42,12 @@ def _by_label(tables: Mapping[str, pa.Table], name: str) -> dict[str, pa.Table]:
     models = tables["summary"]["model"].unique().to_pylist() if "summary" in tables else []
     found = {}
     for model in models:
-        own = tables.get(f"{name}_{_file_word(model)}")
+        own = tables.get(f"{name}_{file_word(model)}")
         if own is None and len(models) == 1:
             own = tables.get(name)
         if own is not None:
             found[model] = own
     return found
-
-
-def _file_word(label: str) -> str:
-    """A label as a part of a file's name, as charts write it."""
-    return "".join(c if c.isalnum() or c in "_-." else "-" for c in label).strip("-.") or "model"
 
 
 def _against_each_other(response: pa.Table, model: str, options: Resampling) -> Iterator[pa.Table]:
