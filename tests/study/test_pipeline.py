@@ -162,8 +162,9 @@ def test_provenance_says_who_and_how(llama) -> None:
 
 def test_progress_counts_prompts(llama) -> None:
     seen: list[tuple[int, int]] = []
-    mindshare.measure(llama, ["a", "b"], progress=lambda done, of: seen.append((done, of)))
-    assert seen == [(0, 2), (1, 2), (2, 2)]
+    texts = ["a", "b", "c " * 20]  # the two short ones share a pass
+    mindshare.measure(llama, texts, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(0, 3), (1, 3), (3, 3)]
 
 
 def test_prompts_come_in_many_shapes(llama) -> None:

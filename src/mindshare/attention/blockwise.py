@@ -5,7 +5,7 @@ computed twice and memory grows linearly: one tile of `rows × keys` is all that
 
 How a tile is shaped (measured, 2 cores, AVX2, 9 heads of 64 over 3 KV heads, ratios to the vendor's
 fused kernel at 4,096 tokens): heads that share keys are stacked into the rows of one product of
-about 192 rows, and one such product per thread goes into a batched call, because the library
+about 192 rows, and two such products go into a batched call, because the library
 spreads a batch evenly over threads and a single product badly (1.22 against 1.36 for all heads at
 once). The class product is separate, with its small matrix transposed: appended to the values it
 makes their product 20 % slower, since its width is no longer a multiple of the vector unit's. Short
@@ -26,6 +26,7 @@ _ROWS = 192  # rows of one matrix product
 _TILE_BYTES = 64 * 2**20  # the largest tile; long sequences get fewer rows
 _BATCHED_ELEMENTS = 2**19  # short sequences: products go together up to this size
 _FEW = 16  # this many diagonals are zeroed one by one
+_LANES = 2  # products of one batched call; never the number of threads, which must decide nothing
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class _Blockwise:
         )
 
     def _steps(self) -> Iterator[_Step]:
-        lanes = min(torch.get_num_threads(), 4) if self.query.device.type == "cpu" else 1
+        lanes = _LANES if self.query.device.type == "cpu" else 1
         room = max(1, _TILE_BYTES // (4 * self.keys * self.group * lanes))  # tokens per product
         tokens = min(self.queries, max(1, min(_ROWS // self.group, room)))
         size = tokens * self.group * self.keys
@@ -214,12 +215,22 @@ class _Blockwise:
         assert self.received is not None
         self._drop_near(step, tile, low, high)
         if self.query_weights is None:
+            self._drop_padding(step, tile)
             sums = tile.sum(3)[:, :, :, None]
         else:
             weights = self.query_weights[step.chosen, :, step.start : step.stop].to(self.kind)
             weights = weights.unflatten(2, (step.blocks, -1)).transpose(1, 2)
             sums = weights[:, :, None] @ tile  # [pair, block, group, set, key]
         self.received[step.chosen, ..., low:high] += sums.sum(1) if step.blocks > 1 else sums[:, 0]
+
+    def _drop_padding(self, step: _Step, tile: torch.Tensor) -> None:
+        """Zero the rows of padding, so that the same sum serves a prompt with and without any."""
+        if self.wanted.real is None or min(self.wanted.real) >= step.stop:
+            return
+        for pair in range(step.pairs):
+            real = self.wanted.real[(step.first_pair + pair) // self.kv_heads] - step.start
+            for block in range(step.blocks):
+                tile[pair, block, :, max(0, real - block * step.tokens) :].zero_()
 
     def _drop_near(self, step: _Step, tile: torch.Tensor, low: int, high: int) -> None:
         """Zero A[i,j] unless i > j + near, in the only columns where that can fail."""

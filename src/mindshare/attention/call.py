@@ -1,7 +1,7 @@
 """The contract between the model and the kernels: one attention call in, its statistics out.
 
 Every kernel is a function `(AttentionCall, Wanted) -> Found`; kernels never import each other.
-Axes are always batch, head, query, key. This module does no arithmetic.
+Axes are always batch, head, query, key.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Wanted:
     columns: torch.Tensor | None = None  # [batch, key, column]: linear in the keys → `given`
     received: bool = False
     query_weights: torch.Tensor | None = None  # [batch, set, query]; None: one set, all queries
+    real: tuple[int, ...] | None = None  # of all queries, how many of each row are no padding
     near: int = 0  # `received` counts queries with i > j + near; -1 includes the diagonal
     entropy: bool = False
     distance: bool = False
@@ -58,6 +59,14 @@ class Wanted:
     @property
     def nothing(self) -> bool:
         return self.columns is None and not (self.received or self.entropy or self.distance)
+
+    def weights(self, queries: int) -> torch.Tensor:
+        """`query_weights` written out: [batch or 1, set, query]."""
+        if self.query_weights is not None:
+            return self.query_weights
+        if self.real is None:
+            return torch.ones(1, 1, queries)
+        return (torch.arange(queries) < torch.tensor(self.real)[:, None]).float()[:, None]
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ def _rows(
     count = torch.full((1, 1, stop - start, 1), float(first - low), dtype=torch.float64)
     if hidden is not None:
         seen = (~hidden[1]).double().cpu()
-        sums = sums + seen @ columns[:, None, first:high]
+        # Row by row of the batch, so that no prompt's sums depend on its neighbours.
+        rows = zip(seen.expand(len(columns), -1, -1, -1), columns[:, first:high], strict=True)
+        sums = sums + torch.stack([one @ other for one, other in rows])
         count = count + seen.sum(-1, keepdim=True)
     return sums / count.clamp(min=1.0)

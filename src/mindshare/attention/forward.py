@@ -33,7 +33,7 @@ def run_pass(
     decoder = without_head(model)
     device = next(model.parameters()).device
     input_ids = input_ids.to(device)
-    mask = None if _right_padded(request.valid) else request.valid.to(device)
+    mask = None if request.right_padded else request.valid.to(device)
     chunk = chunk_tokens or input_ids.shape[1]
     if chunk < input_ids.shape[1]:
         require_chunkable(model, decoder)
@@ -124,8 +124,3 @@ def _require_seen(model: torch.nn.Module, watcher: Watcher) -> None:
             allowed=f"layers {layer_ranges(present)}",
             next_step="choose among the layers that attend",
         )
-
-
-def _right_padded(valid: torch.Tensor) -> bool:
-    """Every row is real tokens first, padding (if any) last."""
-    return bool((valid[:, 1:] <= valid[:, :-1]).all())

@@ -101,10 +101,7 @@ def _received(call: AttentionCall, wanted: Wanted, lse: torch.Tensor) -> torch.T
     swapped_query = torch.cat([key, torch.ones_like(key[..., :1])], -1).flip(2)
     swapped_key = torch.cat([query, -lse[..., None] / call.scale], -1).flip(2)
     width = swapped_key.shape[-1]
-    weights = wanted.query_weights
-    if weights is None:
-        weights = torch.ones(1, 1, query.shape[2])
-    weights = weights.to(lse.dtype).expand(len(query), -1, -1)
+    weights = wanted.weights(query.shape[2]).to(lse.dtype).expand(len(query), -1, -1)
     parts = []
     for some in weights.split(width, 1):  # as many query sets a call as the head size allows
         value = pad(some.transpose(1, 2).flip(1), (0, width - some.shape[1]))

@@ -1,8 +1,9 @@
 """What a Watcher saw → each layer's numbers for each query set, as numpy arrays.
 
-Every number is a ratio of sums over queries, so chunks and batches merge by addition. The last
-column of the request is the first token's own, for the sink statistics; the others are classes.
-Knows the definitions, not the names: no classes, prompts or tables here.
+Every number is a ratio of sums over queries, so chunks merge by addition; sums are float64, what
+comes of them float32, as in the tables. The last column of the request is the first token's own,
+for the sink statistics; the others are classes. Knows the definitions, not the names: no classes,
+prompts or tables here.
 """
 
 from __future__ import annotations
@@ -29,42 +30,49 @@ class LayerNumbers:
     received: np.ndarray | None  # [set, head, key]; NaN where no query counts
 
 
-def layer_numbers(watcher: Watcher) -> dict[int, LayerNumbers]:
-    """For a batch of one."""
-    weights = watcher.request.weights()[0].double().cpu()  # [set, query]
-    counts = query_counts(watcher.request.weights(), watcher.request.near)
-    return {
-        layer: _numbers(seen, weights, counts) for layer, seen in sorted(watcher.layers.items())
-    }
+def layer_numbers(watcher: Watcher, *, row: int, tokens: int) -> dict[int, LayerNumbers]:
+    """One row of the batch, whose first `tokens` are no padding."""
+    weights = watcher.request.weights()[row : row + 1, :, :tokens]  # [1, set, query]
+    one = _Row(row, tokens, weights, query_counts(weights, watcher.request.near))
+    return {layer: one.numbers(seen) for layer, seen in sorted(watcher.layers.items())}
 
 
-def _numbers(seen: LayerSeen, weights: torch.Tensor, counts: torch.Tensor) -> LayerNumbers:
-    total = weights.sum(-1).view(-1, 1)
+@dataclass(frozen=True)
+class _Row:
+    row: int
+    tokens: int
+    weights: torch.Tensor
+    counts: torch.Tensor  # [1, set, key]
 
-    def mean(parts: list[torch.Tensor]) -> np.ndarray | None:
-        """[1, head, query(, column)] pieces → the mean over each query set."""
+    def numbers(self, seen: LayerSeen) -> LayerNumbers:
+        given, expected = self._mean(seen.given), self._mean(seen.expected)
+        assert given is not None
+        assert expected is not None
+        heads = given.shape[1]
+        expected = np.broadcast_to(expected, (len(expected), heads, expected.shape[2]))
+        received = None
+        if seen.received is not None:
+            own = seen.received[self.row : self.row + 1, ..., : self.tokens]
+            received = received_means(own, self.counts)[0].float().cpu().numpy()
+        mass, first = given[..., :-1], given[..., -1]
+        return LayerNumbers(
+            mass=mass,
+            expected=expected[..., :-1],
+            first_token=first,
+            attended=mass.sum(-1, dtype=np.float64).astype(np.float32),
+            entropy=self._mean(seen.entropy),
+            distance=self._mean(seen.distance),
+            received=received,
+        )
+
+    def _mean(self, parts: list[torch.Tensor]) -> np.ndarray | None:
+        """[batch, head, query(, column)] pieces → [set, head(, column)], the mean over a set."""
         if not parts:
             return None
-        whole = torch.cat(parts, 2)[0].double().cpu()
+        own = [part[self.row] for part in parts]
+        whole = (own[0] if len(own) == 1 else torch.cat(own, 1))[:, : self.tokens].double().cpu()
+        weights = self.weights[0].double()
         sums = torch.einsum("si,hi...->sh...", weights, whole)
-        result: np.ndarray = (sums / (total if sums.dim() == 2 else total[..., None])).numpy()
-        return result
-
-    given, expected = mean(seen.given), mean(seen.expected)
-    assert given is not None
-    assert expected is not None
-    heads = given.shape[1]
-    expected = np.broadcast_to(expected, (len(expected), heads, expected.shape[2]))
-    received = None
-    if seen.received is not None:
-        received = received_means(seen.received, counts)[0].cpu().numpy()
-    mass, first = given[..., :-1], given[..., -1]
-    return LayerNumbers(
-        mass=mass,
-        expected=expected[..., :-1],
-        first_token=first,
-        attended=mass.sum(-1),
-        entropy=mean(seen.entropy),
-        distance=mean(seen.distance),
-        received=received,
-    )
+        total = weights.sum(-1).view(-1, *[1] * (sums.dim() - 1))
+        mean: np.ndarray = (sums / total).float().numpy()
+        return mean

@@ -47,10 +47,8 @@ def run(call: AttentionCall, wanted: Wanted) -> Found:
         given = attention @ wanted.columns.double()[:, None]
     if wanted.received:
         counted = attention * (apart > wanted.near)
-        weights = wanted.query_weights
-        if weights is None:
-            weights = torch.ones(1, 1, visible.queries, device=attention.device)
-        weights = weights.double().expand(len(attention), -1, -1)
+        weights = wanted.weights(visible.queries).to(attention)
+        weights = weights.expand(len(attention), -1, -1)
         received = torch.einsum("bsi,bhij->bshj", weights, counted)
     return Found(
         output=(attention @ value).transpose(1, 2).to(call.value.dtype),

@@ -7,20 +7,16 @@ on disk by model class, config, dtype, device and versions; a mismatch refuses t
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from mindshare.attention.forward import forward, run_pass, without_head
 from mindshare.attention.interface import implementation
+from mindshare.attention.remembering import remember, remembered, versions
 from mindshare.attention.watcher import Request, Watcher
 from mindshare.errors import ExactnessError
 
@@ -42,12 +38,10 @@ class Verdict:
 
 def verify(model: torch.nn.Module) -> Verdict:
     """The verdict for this kind of model, remembered or made now; raises where it is not exact."""
-    path = _verdict_path(model)
-    verdict = _remembered(path)
-    if verdict is None:
-        verdict = check(model)
-        if verdict.exact:
-            _remember(path, verdict)
+    known = remembered(model, "verdicts")
+    verdict = Verdict(**known) if known is not None else check(model)
+    if known is None and verdict.exact:
+        remember(model, "verdicts", asdict(verdict))
     if not verdict.exact:
         raise ExactnessError(
             f"mindshare's statistics differ from this model's own eager attention by "
@@ -78,7 +72,7 @@ def check(model: torch.nn.Module) -> Verdict:
         tolerance=tolerance,
         layers=len(matrices),
         tokens=tokens,
-        versions=_versions(),
+        versions=versions(),
     )
 
 
@@ -140,41 +134,3 @@ def _difference(
     below = attention.tril(-1).sum(2)
     apart_received = (seen.received[:, 0].cpu() - below).abs().max() / attention.shape[2]
     return float(torch.maximum(apart, apart_received))
-
-
-def _versions() -> str:
-    return ", ".join(f"{name} {version(name)}" for name in ("mindshare", "transformers", "torch"))
-
-
-def _verdict_path(model: torch.nn.Module) -> Path:
-    from mindshare.models.cache import cache_directory
-
-    config: Any = getattr(model, "config", None)
-    first = next(model.parameters())
-    description = config.to_dict() if config is not None else {}
-    for changing in ("_name_or_path", "dtype", "transformers_version"):
-        description.pop(changing, None)
-    key = json.dumps(
-        [type(model).__name__, description, str(first.dtype), first.device.type, _versions()],
-        sort_keys=True,
-        default=str,
-    )
-    return cache_directory() / "verdicts" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
-
-
-def _remembered(path: Path) -> Verdict | None:
-    try:
-        return Verdict(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def _remember(path: Path, verdict: Verdict) -> None:
-    """Best effort: a cache that can't be written costs a check next time, nothing else."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(asdict(verdict)))
-        temporary.replace(path)
-    except OSError:
-        return

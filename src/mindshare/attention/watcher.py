@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -44,10 +45,22 @@ class Request:
         return valid if self.query_weights is None else self.query_weights * valid
 
     def call_weights(self, first: int, count: int) -> torch.Tensor | None:
-        """The weights of some queries, or None where all of them simply count once."""
-        if self.query_weights is None and bool(self.valid[:, first : first + count].all()):
+        """The weights of some queries, or None where all that are no padding count once."""
+        if self.query_weights is None and self.right_padded:
             return None
         return self.weights()[:, :, first : first + count]
+
+    def real(self, first: int, count: int) -> tuple[int, ...] | None:
+        """How many of some queries are no padding, by row; None where all of them are."""
+        valid = self.valid[:, first : first + count]
+        if self.query_weights is not None or not self.right_padded or bool(valid.all()):
+            return None
+        return tuple(valid.sum(1).tolist())
+
+    @cached_property
+    def right_padded(self) -> bool:
+        """Every row is real tokens first, padding (if any) last."""
+        return bool((self.valid[:, 1:] <= self.valid[:, :-1]).all())
 
 
 @dataclass
@@ -92,7 +105,7 @@ class Watcher:
         self._count(int(layer), module)
         wanted_layers = self.request.layers
         if wanted_layers is not None and layer not in wanted_layers:
-            return plain(call)
+            return self._unasked(call)
         return self._measure(int(layer), call)
 
     def begin_chunk(self) -> None:
@@ -111,21 +124,42 @@ class Watcher:
                 next_step="choose a model whose layers attend once",
             )
 
-    def _measure(self, layer: int, call: AttentionCall) -> torch.Tensor:
-        request, visible = self.request, call.visible
-        queries, keys = call.query.shape[2], call.key.shape[2]
-        self._check_positions(layer, visible, keys)
-        columns = request.columns[:, visible.first_key : visible.first_key + keys]
+    def _unasked(self, call: AttentionCall) -> torch.Tensor:
+        """A layer nobody asked about, by the same arithmetic as if they had.
+
+        So the choice of layers changes no bit of those that were chosen.
+        """
+        if not self._fits(call):
+            return plain(call)
+        wanted = self._wanted(call)
+        name = choose(call, wanted, kernel=self.request.kernel)
+        # Only the fused kernel's output knows what else it was asked for.
+        return KERNELS[name](call, wanted if name == "fused" else Wanted()).output
+
+    def _wanted(self, call: AttentionCall) -> Wanted:
+        request, visible, queries = self.request, call.visible, call.query.shape[2]
+        columns = self._columns(call)
         weights = request.call_weights(visible.first_query, queries)
         device = call.query.device  # layers of one model may live on several
-        wanted = Wanted(
+        return Wanted(
             columns=columns.to(device) if columns.shape[-1] else None,
             received=request.received,
             query_weights=None if weights is None else weights.to(device),
+            real=request.real(visible.first_query, queries),
             near=request.near,
             entropy=request.entropy,
             distance=request.distance,
         )
+
+    def _columns(self, call: AttentionCall) -> torch.Tensor:
+        """Those of the keys of one call."""
+        first = call.visible.first_key
+        return self.request.columns[:, first : first + call.key.shape[2]]
+
+    def _measure(self, layer: int, call: AttentionCall) -> torch.Tensor:
+        request, visible = self.request, call.visible
+        self._check_positions(layer, call)
+        wanted = self._wanted(call)
         if self.onlooker is not None:
             self.onlooker(layer, call)
         name = choose(call, wanted, kernel=request.kernel)
@@ -143,15 +177,20 @@ class Watcher:
         if found.distance is not None:
             seen.distance.append(found.distance)
         if request.expected:
-            seen.expected.append(self._expected_of(visible, columns))
+            seen.expected.append(self._expected_of(visible, self._columns(call)))
         return found.output
 
-    def _check_positions(self, layer: int, visible: Visibility, keys: int) -> None:
-        tokens = self.request.columns.shape[1]
-        if visible.first_key < 0 or visible.first_key + keys > tokens:
+    def _fits(self, call: AttentionCall) -> bool:
+        """Its keys are tokens of the prompt."""
+        first, tokens = call.visible.first_key, self.request.columns.shape[1]
+        return first >= 0 and first + call.key.shape[2] <= tokens
+
+    def _check_positions(self, layer: int, call: AttentionCall) -> None:
+        if not self._fits(call):
             raise UnsupportedModelError(
-                f"layer {layer} attends to {keys} key slots from position {visible.first_key}, "
-                f"but the input has {tokens} tokens: its keys are not the prompt's tokens",
+                f"layer {layer} attends to {call.key.shape[2]} key slots from position "
+                f"{call.visible.first_key}, but the input has {self.request.columns.shape[1]} "
+                "tokens: its keys are not the prompt's tokens",
                 next_step="choose a model that keeps one key per token",
             )
 
@@ -163,7 +202,7 @@ class Watcher:
 
 
 def plain(call: AttentionCall) -> torch.Tensor:
-    """A layer nobody asked about: the vendor's kernel where it applies, row blocks elsewhere."""
+    """Attention among keys that are no tokens: the vendor's kernel where it applies."""
     if not call.plain:
         return blockwise.run(call, Wanted()).output
     output = scaled_dot_product_attention(

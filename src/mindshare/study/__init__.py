@@ -5,16 +5,14 @@ An `InsertionStudy` compares a prompt with versions of it: insert, align, one pa
 
 from __future__ import annotations
 
+from mindshare.study.encoding import as_prompts, check_selection, check_spans, encode_for
 from mindshare.study.inserting import WITHOUT, InsertionStudy, build_insertion_study
 from mindshare.study.insertion import measure_insertion
+from mindshare.study.insertion_storing import fixed_insertion
 from mindshare.study.measurement import Measurement
-from mindshare.study.pipeline import (
-    as_prompts,
-    check_selection,
-    check_spans,
-    encode_for,
-    measure,
-)
+from mindshare.study.pipeline import Asking, measure
+from mindshare.study.reading import fixed_parts
+from mindshare.study.storing import Into, Keeping, Stored, write_tables
 from mindshare.study.study import MEASURES, Study, build_study
 from mindshare.study.versions import Version, Versions, read_versions
 from mindshare.study.window import AttentionWindow, attention_window
@@ -22,9 +20,13 @@ from mindshare.study.window import AttentionWindow, attention_window
 __all__ = [
     "MEASURES",
     "WITHOUT",
+    "Asking",
     "AttentionWindow",
     "InsertionStudy",
+    "Into",
+    "Keeping",
     "Measurement",
+    "Stored",
     "Study",
     "Version",
     "Versions",
@@ -35,7 +37,10 @@ __all__ = [
     "check_selection",
     "check_spans",
     "encode_for",
+    "fixed_insertion",
+    "fixed_parts",
     "measure",
     "measure_insertion",
     "read_versions",
+    "write_tables",
 ]

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mindshare.models import LoadedModel, attention_facts
+from mindshare.study.answers import Progress
+from mindshare.study.encoding import as_loaded, as_prompts, check_selection
 from mindshare.study.inserting import InsertionStudy
 from mindshare.study.insertion_rows import VersionNumbers, insertion_rows
+from mindshare.study.insertion_storing import VersionShelf
 from mindshare.study.measurement import Measurement
-from mindshare.study.pipeline import Progress, as_loaded, as_prompts, check_selection
-from mindshare.study.provenance import describe_run, table_metadata
+from mindshare.study.provenance import describe_run, prompt_facts, table_metadata
+from mindshare.study.respondent import Respondent
+from mindshare.study.storing import Stored
 from mindshare.study.versions import Version, Versions, read_versions
 from mindshare.table import joined, table
 
@@ -36,43 +40,64 @@ def measure_insertion(
     study: InsertionStudy,
     *,
     progress: Progress | None = None,
+    shelf: Stored | None = None,
 ) -> Measurement:
     """What the insertions do to the model's attention.
 
     `prompts` is what `mindshare.measure` takes, or `Versions` that were read already. The tables:
-    `conditions`, `places`, `sequence`, `retained` and `rescaling`.
+    `conditions`, `places`, `sequence`, `retained` and `rescaling`. What a shelf of a run has is not
+    measured again.
     """
-    from mindshare.attention.selfcheck import verify
-
     started = time.perf_counter()
     loaded = as_loaded(model)
-    check_selection(
-        attention_facts(loaded.model), name=loaded.name, layers=study.layers, heads=None
-    )
+    facts = attention_facts(loaded.model)
+    check_selection(facts, name=loaded.name, layers=study.layers, heads=None)
     versions = _versions(loaded, prompts, study)
-    verdict = verify(loaded.model)
-    about = table_metadata(loaded, study)
+    respondent = Respondent.of(loaded)
+    about = table_metadata(respondent, study)
     parts: list[dict[str, pa.Table]] = []
-    done, total = 0, sum(1 + len(one.versions) for one in versions)
     kernels: set[str] = set()
-    for one in versions:
-        numbers = []
-        for found in _passes(loaded, one, study):
-            numbers.append(found)
-            kernels |= found.kernels
-            done += 1
-            if progress is not None:
-                progress(done, total)
+    kept = None if shelf is None else VersionShelf(shelf, study, respondent.identity)
+    if kept is not None:
+        kept.plan(versions)
+    for one, numbers in _all_numbers(loaded, versions, study, kept, progress):
+        kernels |= {name for found in numbers for name in found.kernels}
         rows = insertion_rows(one, numbers)
         parts.append({name: table(name, columns, about) for name, columns in rows.items()})
     run = {
         "kernels": sorted(kernels),
-        "self_check": asdict(verdict),
+        "self_check": respondent.verdict,
         "notes": sorted({note for one in versions for note in one.notes}),
         "wall_seconds": round(time.perf_counter() - started, 3),
     }
     tables = {name: joined([part[name] for part in parts]) for name in parts[0]}
-    return Measurement(tables, describe_run(loaded, study, [v.without for v in versions], run))
+    read = [prompt_facts(one.without) for one in versions]
+    return Measurement(tables, describe_run(respondent, study, read, run))
+
+
+def _all_numbers(
+    loaded: LoadedModel,
+    everything: Sequence[Versions],
+    study: InsertionStudy,
+    kept: VersionShelf | None,
+    progress: Progress | None,
+) -> Iterator[tuple[Versions, list[VersionNumbers]]]:
+    """Each prompt's versions with their numbers, from the shelf or from passes made now."""
+    done, total = 0, sum(1 + len(one.versions) for one in everything)
+    for versions in everything:
+        numbers = None if kept is None else kept.take(versions)
+        if numbers is None:
+            numbers = []
+            for found in _passes(loaded, versions, study):
+                numbers.append(found)
+                if progress is not None:
+                    progress(done + len(numbers), total)
+            if kept is not None:
+                kept.put(versions, numbers)
+        done += len(numbers)
+        if progress is not None:
+            progress(done, total)
+        yield versions, numbers
 
 
 def _versions(loaded: LoadedModel, prompts: Any, study: InsertionStudy) -> Sequence[Versions]:

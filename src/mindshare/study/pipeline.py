@@ -1,44 +1,39 @@
 """The everyday door: a model and prompts → a Measurement.
 
-    encode ─► classify ─► query sets ─► one forward pass ─► numbers ─► rows ─► tables
+    encode ─► classify ─► query sets ─► forward passes ─► numbers ─► rows ─► tables
 
-Prompts go through the model one at a time, so a prompt's numbers never depend on its neighbours:
-the same study gives the same bytes in any order.
+A prompt's numbers never depend on its neighbours, so the same study gives the same bytes in any
+order and in batches of any size.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
-from mindshare.errors import PromptError, SelectionError, TokenError, nearest
-from mindshare.models import AttentionFacts, LoadedModel, Reader, attention_facts, load, wrap
-from mindshare.prompts import Message, Prompt
+from mindshare.errors import PromptError, SelectionError
+from mindshare.models import LoadedModel, attention_facts
+from mindshare.prompts import Prompt
+from mindshare.study.answers import Answered, InMemory, Kept, Progress, Shelf
+from mindshare.study.encoding import as_loaded, as_prompts, check_selection
 from mindshare.study.measurement import Measurement
-from mindshare.study.provenance import describe_run, table_metadata
+from mindshare.study.passes import Passes
+from mindshare.study.provenance import describe_run, prompt_facts, table_metadata
+from mindshare.study.reading import Read, Reading, fixed_parts
+from mindshare.study.respondent import Respondent
 from mindshare.study.rows import PromptNumbers, prompt_rows
 from mindshare.study.study import Definition, Study, build_study
 from mindshare.table import joined, table
-from mindshare.tokens import (
-    Classed,
-    Encoded,
-    TokenClass,
-    classify,
-    encode,
-    parse_queries,
-    query_mask,
-)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
-    from mindshare.attention.watcher import Watcher
-
-Progress = Callable[[int, int], None]  # prompts done, prompts in all
+    from mindshare.study.storing import Into
 
 
 def measure(
@@ -46,6 +41,7 @@ def measure(
     prompts: str | Prompt | Sequence[Any] | Iterable[Prompt],
     *,
     study: Study | None = None,
+    into: str | Path | Into | None = None,
     progress: Progress | None = None,
     **definition: Unpack[Definition],
 ) -> Measurement:
@@ -57,10 +53,10 @@ def measure(
     `measures=["mass", "received", "entropy", "distance"]`, `layers=[0, 16]` or "mean",
     `heads=[0, 1]` or "mean", `queries="all"` (or "last", "span:NAME", "class:NAME", "after:SPAN",
     or several), `near=0`, `chunk_tokens=None`, `kernel="auto"`.
-    """
-    from mindshare.attention.selfcheck import verify
 
-    started = time.perf_counter()
+    `into` is a folder for many prompts: every answer is kept there, so the same call goes on after
+    an interruption and measures only what was added; the tables are streamed into it.
+    """
     if study is None:
         study = build_study(**definition)
     elif definition:
@@ -70,193 +66,92 @@ def measure(
         attention_facts(loaded.model), name=loaded.name, layers=study.layers, heads=study.heads
     )
     items = as_prompts(prompts)
-    encoded = [encode_for(loaded, prompt) for prompt in items]
-    check_spans(study, encoded)
-    verdict = verify(loaded.model)
-    about = table_metadata(loaded, study)
-    parts: list[dict[str, pa.Table]] = []
-    kernels: dict[int, str] = {}
-    for done, one in enumerate(encoded):
-        if progress is not None:
-            progress(done, len(encoded))
-        numbers, seen = _measure_one(loaded, one, study)
-        parts.append({n: table(n, c, about) for n, c in prompt_rows(numbers, study).items()})
-        kernels.update(seen)
-    if progress is not None:
-        progress(len(encoded), len(encoded))
-    run = {
-        "kernels": sorted({name for used in kernels.values() for name in used.split("+")}),
-        "layers_seen": sorted(kernels),
-        "self_check": asdict(verdict),
-        "wall_seconds": round(time.perf_counter() - started, 3),
-    }
-    tables = {name: joined([part[name] for part in parts]) for name in parts[0]}
-    return Measurement(tables, describe_run(loaded, study, encoded, run))
+    if into is None:
+        return Asking.of(loaded, study, progress=progress).measure(items)
+    from mindshare.study.storing import Into, write_tables
+
+    with Into.of(into).open(fixed_parts(study)) as keeping:
+        report = progress or keeping.progress(loaded.name)
+        shelf = keeping.shelf(loaded.name)
+        asking = Asking.of(loaded, study, shelf=shelf, progress=report)
+        return write_tables(asking, items, keeping)
 
 
-def as_prompts(given: Any) -> list[Prompt]:
-    """One or several prompts from what people pass; ids are made unique."""
-    if isinstance(given, (str, Prompt)) or _is_chat(given):
-        given = [given]
-    items = [_as_prompt(item) for item in given]
-    if not items:
-        raise PromptError("there is no prompt", next_step="give at least one")
-    seen: dict[str, int] = {}
-    for item in items:
-        seen[item.id] = seen.get(item.id, 0) + 1
-    repeated = [name for name, count in seen.items() if count > 1]
-    if repeated:
-        raise PromptError(
-            f"the prompt id {repeated[0]!r} stands for {seen[repeated[0]]} prompts "
-            "(prompts without an id are named by their content)",
-            next_step="remove the duplicates, or give each prompt an id of its own",
-        )
-    return items
+@dataclass(frozen=True)
+class Asking:
+    """A study put to one model, wherever that is, and where its answers are kept."""
+
+    study: Study
+    respondent: Respondent
+    answered: Answered
+
+    @classmethod
+    def of(
+        cls,
+        loaded: LoadedModel,
+        study: Study,
+        *,
+        shelf: Shelf | None = None,
+        progress: Progress | None = None,
+    ) -> Asking:
+        """A model in this process."""
+        respondent = Respondent.of(loaded)
+        reading = Reading(loaded, study, respondent.identity)
+        passes = Passes(loaded.model)
+        return cls(study, respondent, Answered(reading, passes, shelf or InMemory(), progress))
+
+    def measure(self, prompts: Sequence[Prompt]) -> Measurement:
+        """All tables in memory."""
+        started = time.perf_counter()
+        made = Tables(self.respondent, self.study)
+        parts = [made.rows(read, kept) for read, kept in self.answered.all(prompts)]
+        if not parts:
+            raise PromptError("none of the prompts can be measured", next_step="see the failures")
+        tables = {name: joined([part[name] for part in parts]) for name in parts[0]}
+        return Measurement(tables, made.provenance(time.perf_counter() - started))
 
 
-def encode_for(
-    loaded: LoadedModel | Reader, prompt: Prompt, *, any_length: bool = False
-) -> Encoded:
-    """Tokenise for this model; refuse what it can't hold, unless it is only counted."""
-    if loaded.tokenizer is None:
-        raise TokenError(
-            f"{loaded.name} has no tokenizer",
-            next_step="pass one to mindshare.wrap(model, tokenizer), or use mindshare.capture "
-            "with your own token ids",
-        )
-    encoded = encode(
-        prompt,
-        loaded.tokenizer,
-        add_bos=loaded.add_bos,
-        add_generation_prompt=_awaits_answer(prompt),
-    )
-    limit = loaded.context_length
-    if limit is not None and len(encoded) > limit and not any_length:
-        raise PromptError(
-            f"prompt {prompt.id} has {len(encoded)} tokens, more than the {limit} that "
-            f"{loaded.name} can hold",
-            next_step="shorten the prompt or choose a model with a longer context",
-        )
-    return encoded
+@dataclass
+class Tables:
+    """Answers of one model → its tables, prompt by prompt; remembers what a manifest says."""
+
+    respondent: Respondent
+    study: Study
+    kernels: dict[int, str] = field(default_factory=dict)
+    prompts: list[dict[str, Any]] = field(default_factory=list)
+
+    def rows(self, read: Read, kept: Kept) -> dict[str, pa.Table]:
+        """The rows of one prompt in every table."""
+        self.kernels.update(kept.kernels)
+        self.prompts.append(prompt_facts(read.encoded))
+        rows = prompt_rows(_numbers(read, kept, self.study), self.study)
+        return {name: table(name, columns, self._about) for name, columns in rows.items()}
+
+    @cached_property
+    def _about(self) -> dict[str, str]:
+        return table_metadata(self.respondent, self.study)
+
+    def provenance(self, seconds: float) -> dict[str, Any]:
+        run = {
+            "kernels": sorted({name for used in self.kernels.values() for name in used.split("+")}),
+            "layers_seen": sorted(self.kernels),
+            "self_check": self.respondent.verdict,
+            "wall_seconds": round(seconds, 3),
+        }
+        return describe_run(self.respondent, self.study, self.prompts, run)
 
 
-def _awaits_answer(prompt: Prompt) -> bool:
-    """A chat goes up to where the model's answer begins, unless it holds that answer."""
-    return prompt.messages is not None and prompt.messages[-1].role != "assistant"
-
-
-def check_selection(
-    facts: AttentionFacts,
-    *,
-    name: str,
-    layers: Iterable[int] | None,
-    heads: Iterable[int] | None,
-) -> None:
-    """Refuse layers and heads the config knows nothing of, before any work is done."""
-    if facts.reason_unsupported is None:
-        _check_range(layers, facts.layers, "layer", name)
-        _check_range(heads, facts.heads, "head", name)
-
-
-def check_spans(study: Study, encoded: Sequence[Encoded]) -> None:
-    """Refuse a prompt that lacks a span which a class speaks of: its mass would be a silent 0."""
-    for rule in study.token_classes().rules:
-        for item in encoded:
-            for name in rule.spans:
-                if name not in item.spans:
-                    raise _without_span(rule, name, item)
-
-
-def _without_span(rule: TokenClass, name: str, item: Encoded) -> PromptError:
-    what = f"role {name[5:]!r}" if name.startswith("role:") else f"span {name!r}"
-    return PromptError(
-        f"prompt {item.prompt.id} has no {what}, which class {rule.name!r} ({rule}) speaks of"
-        f"{nearest(name, item.spans)}",
-        where=item.prompt.place,
-        allowed=", ".join(item.spans) or "this prompt has no spans",
-        next_step="correct the name, mark the span in every prompt, or leave out those without it",
-    )
-
-
-def _check_range(chosen: Iterable[int] | None, count: int, what: str, model: str) -> None:
-    for number in chosen or ():
-        if not 0 <= number < count:
-            raise SelectionError(
-                f"{what} {number} does not exist: {model} has {count} {what}s",
-                allowed=f"0 to {count - 1}",
-            )
-
-
-def _measure_one(
-    loaded: LoadedModel, encoded: Encoded, study: Study
-) -> tuple[PromptNumbers, dict[int, str]]:
-    from mindshare.attention.capture import query_counts
-    from mindshare.attention.measures import layer_numbers
-
-    classed = classify(encoded, study.token_classes())
-    masks = [query_mask(parse_queries(name), encoded, classed) for name in study.queries]
-    watcher = _watch(loaded, classed, np.stack(masks), study)
-    counts = query_counts(watcher.request.weights(), study.near)[0].numpy()
-    numbers = PromptNumbers(
-        encoded=encoded,
-        classed=classed,
-        layers=layer_numbers(watcher),
-        n_queries=np.array([mask.sum() for mask in masks]),
-        n_queries_by_key=counts,
-    )
-    return numbers, {layer: seen.kernel for layer, seen in watcher.layers.items()}
-
-
-def _watch(loaded: LoadedModel, classed: Classed, masks: np.ndarray, study: Study) -> Watcher:
+def _numbers(read: Read, kept: Kept, study: Study) -> PromptNumbers:
     import torch
 
-    from mindshare.attention.forward import run_pass
-    from mindshare.attention.watcher import Request
+    from mindshare.attention.capture import query_counts
 
-    tokens = len(classed.encoded)
-    first = np.zeros((tokens, 1))
-    first[0] = 1.0  # its column is the sink statistic
-    columns = torch.from_numpy(np.concatenate([classed.weights, first], 1)).float()
-    families = study.families()
-    every_query = bool(masks.all()) and len(masks) == 1
-    request = Request(
-        columns=columns[None],
-        valid=torch.ones(1, tokens, dtype=torch.bool),
-        query_weights=None if every_query else torch.from_numpy(masks[None]).float(),
-        received="received" in families,
-        near=study.near,
-        entropy="entropy" in families,
-        distance="distance" in families,
-        expected=True,
-        layers=None if study.layers is None else frozenset(study.layers),
-        kernel=study.kernel,
-    )
-    ids = torch.tensor([classed.encoded.ids])
-    return run_pass(loaded.model, ids, request, chunk_tokens=study.chunk_tokens)
-
-
-def as_loaded(model: Any) -> LoadedModel:
-    if isinstance(model, LoadedModel):
-        return model
-    if isinstance(model, str) or hasattr(model, "__fspath__"):
-        return load(model)
-    return wrap(model)
-
-
-def _is_chat(given: Any) -> bool:
-    if not isinstance(given, (list, tuple)) or not given:
-        return False
-    return all(isinstance(x, Message) or (isinstance(x, dict) and "role" in x) for x in given)
-
-
-def _as_prompt(item: Any) -> Prompt:
-    if isinstance(item, Prompt):
-        return item
-    if isinstance(item, str):
-        return Prompt.from_text(item)
-    if _is_chat(item):
-        return Prompt.from_chat(item)
-    raise PromptError(
-        f"{type(item).__name__} is no prompt",
-        allowed="a text, a mindshare.Prompt, or a list of {'role': …, 'content': …}",
+    masks = read.job.queries
+    counts = query_counts(torch.from_numpy(masks)[None].float(), study.near)[0].numpy()
+    return PromptNumbers(
+        encoded=read.encoded,
+        classed=read.classed,
+        layers=dict(sorted(kept.layers.items())),
+        n_queries=masks.sum(1),
+        n_queries_by_key=counts,
     )

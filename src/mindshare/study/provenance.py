@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
-from mindshare.models import LoadedModel
+from mindshare.study.respondent import Respondent
 from mindshare.table import DEFINITIONS
 from mindshare.tokens import Encoded
 
@@ -27,41 +27,43 @@ class Defined(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def table_metadata(loaded: LoadedModel, study: Defined) -> dict[str, str]:
+def table_metadata(model: Respondent, study: Defined) -> dict[str, str]:
     """Goes into each table: enough to know what the numbers are."""
     return {
-        "mindshare.model": loaded.name,
-        "mindshare.fingerprint": loaded.fingerprint,
-        "mindshare.dtype": str(loaded.dtype).removeprefix("torch."),
+        "mindshare.model": model.name,
+        "mindshare.fingerprint": model.fingerprint,
+        "mindshare.dtype": model.dtype,
         "mindshare.study": study.hash,
         "mindshare.definition": json.dumps(study.to_dict(), sort_keys=True),
     }
 
 
+def prompt_facts(encoded: Encoded) -> dict[str, Any]:
+    bos = encoded.bos
+    return {
+        "id": encoded.prompt.id,
+        "tokens": len(encoded),
+        "bos": {"present": bos.present, "origin": bos.origin},
+    }
+
+
 def describe_run(
-    loaded: LoadedModel, study: Defined, encoded: Sequence[Encoded], run: Mapping[str, Any]
+    model: Respondent, study: Defined, prompts: Sequence[dict[str, Any]], run: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The manifest of a measurement."""
+    """The manifest of a measurement; `prompts` are their facts."""
     return {
         "model": {
-            "reference": loaded.reference,
-            "name": loaded.name,
-            "fingerprint": loaded.fingerprint,
-            "adapter": loaded.adapter,
-            "dtype": str(loaded.dtype).removeprefix("torch."),
-            "device": str(loaded.device),
+            "reference": model.reference,
+            "name": model.name,
+            "fingerprint": model.fingerprint,
+            "adapter": model.adapter,
+            "dtype": model.dtype,
+            "device": model.device,
         },
         "study": study.to_dict(),
         "study_hash": study.hash,
         "definitions": DEFINITIONS,
-        "prompts": [
-            {
-                "id": item.prompt.id,
-                "tokens": len(item),
-                "bos": {"present": item.bos.present, "origin": item.bos.origin},
-            }
-            for item in encoded
-        ],
+        "prompts": list(prompts),
         "seed": None,  # nothing here is random
         "versions": _versions(),
         "run": dict(run),

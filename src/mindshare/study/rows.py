@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from mindshare.study.study import Study
 from mindshare.tokens import Classed, Encoded
@@ -48,7 +49,7 @@ def prompt_rows(numbers: PromptNumbers, study: Study) -> dict[str, Rows]:
     if cells.received is not None:
         rows["received"] = _received_rows(numbers, study, cells)
     for content in rows.values():
-        content["prompt"] = [numbers.encoded.prompt.id] * len(next(iter(content.values())))
+        content["prompt"] = pa.repeat(numbers.encoded.prompt.id, len(next(iter(content.values()))))
     return rows
 
 
@@ -78,7 +79,7 @@ class _Cells:
             parts = [getattr(layer, name) for layer in found.values()]
             if parts[0] is None:
                 return None
-            whole = np.stack([part[:, heads] for part in parts], 1)
+            whole = np.stack([part[:, heads] for part in parts], 1).astype(np.float64)
             if "layers" in study.mean_over:
                 whole = whole.mean(1, keepdims=True)
             if "heads" in study.mean_over:
@@ -94,13 +95,15 @@ class _Cells:
 
     def keys(self, study: Study, repeats: int) -> Rows:
         """The key columns of set × cell rows, each repeated."""
-        sets = len(study.queries)
+        each = len(self.layer) * repeats
 
-        def spread(values: list[int | None]) -> np.ndarray:
-            return np.tile(np.repeat(np.array(values, dtype=object), repeats), sets)
+        def spread(values: list[int | None]) -> Any:
+            if None in values:  # averaged over: then there is no number in any row
+                return pa.nulls(each * len(study.queries), pa.int32())
+            return np.tile(np.repeat(np.array(values, np.int32), repeats), len(study.queries))
 
         return {
-            "queries": np.repeat(np.array(study.queries, dtype=object), len(self.layer) * repeats),
+            "queries": pa.concat_arrays([pa.repeat(name, each) for name in study.queries]),
             "layer": spread(self.layer),
             "head": spread(self.head),
         }
@@ -131,7 +134,7 @@ def _mass_rows(numbers: PromptNumbers, study: Study, cells: _Cells) -> Rows:
         }
     return {
         **cells.keys(study, len(names)),
-        "class": names * left.size,
+        "class": pa.array(names).take(pa.array(np.tile(np.arange(len(names)), left.size))),
         **{name: values.reshape(-1) for name, values in columns.items()},
         "n_queries": np.repeat(numbers.n_queries, left.shape[1] * len(names)),
     }
@@ -157,8 +160,8 @@ def _received_rows(numbers: PromptNumbers, study: Study, cells: _Cells) -> Rows:
     by_key = np.repeat(numbers.n_queries_by_key[:, None], count, 1)
     return {
         **cells.keys(study, tokens),
-        "position": np.tile(np.arange(tokens), sets * count),
-        "received": cells.received.reshape(-1),
+        "position": np.tile(np.arange(tokens, dtype=np.int32), sets * count),
+        "received": cells.received.reshape(-1).astype(np.float32),
         "n_queries": by_key.reshape(-1).astype(np.int64),
     }
 
@@ -171,6 +174,7 @@ def _prompt_rows(numbers: PromptNumbers, study: Study) -> Rows:
         "n_prompt_tokens": [len(numbers.encoded)] * sets,
         "sink_rate": (first > _SINK).mean((0, 2)),
         "bos": [f"{bos.token} ({bos.origin})" if bos.present else f"none ({bos.origin})"] * sets,
+        "group": [numbers.encoded.prompt.group] * sets,
         "text": [numbers.encoded.text] * sets,
     }
 

@@ -14,8 +14,8 @@ import numpy as np
 from mindshare.errors import MindshareError, PromptError, SystemRoleError
 from mindshare.models import LoadedModel, Reader
 from mindshare.prompts import Insertion, Prompt, folded, insert
+from mindshare.study.encoding import encode_for
 from mindshare.study.inserting import InsertionStudy
-from mindshare.study.pipeline import encode_for
 from mindshare.tokens import Alignment, Encoded, align, random_sentence
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ import numpy as np
 
 from mindshare.errors import SelectionError
 from mindshare.models import attention_facts
-from mindshare.study.pipeline import as_loaded, as_prompts, check_selection, encode_for
+from mindshare.study.encoding import as_loaded, as_prompts, check_selection, encode_for
 
 if TYPE_CHECKING:
     import torch
