@@ -1,0 +1,130 @@
+"""A run's folder → how far it is, from any process: while it runs, when it died, when it is done.
+
+Times are seconds since 1970, as the run's own machine tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from mindshare.runs.database import DATABASE
+from mindshare.runs.definition import definition_hash
+from mindshare.runs.folder import MANIFEST
+from mindshare.runs.progress import pace
+from mindshare.runs.reader import Reader, Session
+from mindshare.runs.results import Count
+
+Phase = Literal["running", "killed", "stopped", "measured", "finished", "silent"]
+PHASES: Mapping[Phase, str] = {
+    "running": "a process is at work",
+    "silent": "a process on another machine was at work; whether it still is can't be told here",
+    "killed": "its process is gone without a word",
+    "stopped": "no process is at work, and prompts are waiting",
+    "measured": "everything is measured; the tables are not written",
+    "finished": "everything is measured, and the tables are there",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    label: str
+    prompt: str
+    place: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is."""
+
+    folder: Path
+    phase: Phase
+    models: tuple[Count, ...]
+    definition: str  # its hash
+    tokens_per_second: float | None
+    seconds_left: float | None  # only while it runs
+    failures: tuple[Failure, ...]  # the first few
+    session: Session | None
+
+    @property
+    def total(self) -> Count:
+        """All models together."""
+        waiting = [model.tokens_waiting for model in self.models]
+        return Count(
+            label="",
+            done=sum(model.done for model in self.models),
+            failed=sum(model.failed for model in self.models),
+            waiting=sum(model.waiting for model in self.models),
+            tokens=sum(model.tokens for model in self.models),
+            tokens_waiting=None if None in waiting else sum(t for t in waiting if t is not None),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "run": str(self.folder),
+            "phase": self.phase,
+            **_numbers(self.total),
+            "tokens_per_second": self.tokens_per_second,
+            "seconds_left": self.seconds_left,
+            "definition": self.definition,
+            "models": {model.label: _numbers(model) for model in self.models},
+            "failures": [vars(failure) for failure in self.failures],
+            **_session(self.session),
+        }
+
+
+def run_status(folder: str | Path, *, failures: int = 5) -> RunStatus:
+    """How far the run in a folder is, with the first few failures."""
+    with Reader.at(folder) as reader:
+        counts = tuple(reader.counts())
+        session, samples = reader.session(), reader.pace()
+        definition = definition_hash(reader.definition)
+        failed = [
+            Failure(label, one.planned.prompt, one.planned.place, one.reason or "")
+            for label, one in (reader.failures(failures) if failures else [])
+        ]
+    phase = _phase(Path(folder), session, sum(count.waiting for count in counts))
+    found = RunStatus(
+        *(Path(folder), phase, counts, definition),
+        tokens_per_second=pace(samples).tokens,
+        seconds_left=None,
+        failures=tuple(failed),
+        session=session,
+    )
+    if phase != "running":
+        return found
+    left = pace(samples).seconds_left(found.total.waiting, found.total.tokens_waiting)
+    return replace(found, seconds_left=left)
+
+
+def is_run(folder: Path) -> bool:
+    return (folder / DATABASE).is_file()
+
+
+def _phase(folder: Path, session: Session | None, waiting: int) -> Phase:
+    if session is not None and session.ended is None:
+        alive = session.writer.alive
+        return "silent" if alive is None else "running" if alive else "killed"
+    if waiting:
+        return "stopped"
+    return "finished" if (folder / MANIFEST).is_file() else "measured"
+
+
+def _numbers(count: Count) -> dict[str, int | None]:
+    names = ("done", "failed", "waiting", "total", "tokens", "tokens_waiting")
+    return {name: getattr(count, name) for name in names}
+
+
+def _session(session: Session | None) -> dict[str, Any]:
+    if session is None:
+        return {"pid": None, "host": None, "model": None, "started": None, "updated": None}
+    return {
+        "pid": session.writer.pid,
+        "host": session.writer.host,
+        "model": session.doing,
+        "started": session.started,
+        "updated": session.updated,
+    }
