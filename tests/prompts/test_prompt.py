@@ -63,6 +63,17 @@ def test_the_default_id_follows_from_the_content():
     assert len({one.id, *(other.id for other in others)}) == 5
 
 
+def test_group_and_answer_are_kept_and_change_no_id():
+    plain = Prompt.from_text("hello")
+    text = Prompt.from_text("hello", group="g", answer="")
+    assert (text.group, text.answer, text.id) == ("g", "", plain.id)
+    assert (plain.group, plain.answer) == (None, None)
+    chat = Prompt.from_chat([Message("user", "hi")], group="g", answer="42")
+    assert (chat.group, chat.answer) == ("g", "42")
+    assert chat.id == Prompt.from_chat([Message("user", "hi")]).id
+    assert text != plain
+
+
 def test_prompts_survive_pickling():
     prompt = Prompt.from_text("hello", {"x": [0, 1]})
     assert pickle.loads(pickle.dumps(prompt)) == prompt
@@ -85,6 +96,10 @@ def test_prompts_survive_pickling():
         ),
         (lambda: Message("", "x"), "empty role"),
         (lambda: Prompt.from_text("a\ud800b"), "character 1 .*surrogate"),
+        (lambda: Prompt.from_text("a", id="\ud800"), r"surrogate pair \(in the id\)"),
+        (lambda: Prompt.from_text("a", answer="\udfff"), r"surrogate pair \(in the answer\)"),
+        (lambda: Prompt.from_text("a", group=3), "the prompt's group is int, not text"),
+        (lambda: Prompt.from_text("a", group=""), "the prompt's group is empty"),
         (lambda: Prompt.from_text("abc", {"1x": [0, 1]}), "'1x' cannot name a span"),
         (lambda: Prompt.from_text("abc", {"x": [0, 4]}), r"'x' \(0, 4\) is outside; .* 3 char"),
         (lambda: Prompt.from_text("abc", {"x": [-1, 2]}), r"'x' \(-1, 2\) is outside"),

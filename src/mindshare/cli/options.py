@@ -42,13 +42,77 @@ ChatOption: TypeAlias = Annotated[
     ),
 ]
 DataOption: TypeAlias = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--data",
-        metavar="FILE",
-        help="JSON Lines: a text, messages or prompt field in every row.",
+        metavar="WHERE",
+        help="A prompt a row: a text, JSON Lines, JSON, CSV, TSV or Parquet file (.gz too), a "
+        "folder of them or of save_to_disk, hf:owner/name:split, or - for standard input.",
         rich_help_panel=SOURCE,
         show_default=False,
+    ),
+]
+FormatOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="Of --data: text (a prompt a line), jsonl, json, csv, tsv or parquet; auto goes by "
+        "the name, and takes standard input as jsonl.",
+        rich_help_panel=SOURCE,
+    ),
+]
+ColumnOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="PART=COLUMN",
+        help="Which column of --data is what, repeatable: prompt (or text, messages), spans, id, "
+        "answer, group; PART= for none. Rows of one group are resampled together. (default: "
+        "columns of these names)",
+        rich_help_panel=SOURCE,
+        show_default=False,
+    ),
+]
+WhereOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="TEST",
+        help="Only rows such as 'level>=3', 'kind=map', 'kind!=map' or 'text~^Look'; repeatable, "
+        "all must hold.",
+        rich_help_panel=SOURCE,
+        show_default=False,
+    ),
+]
+SampleOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        metavar="N",
+        min=1,
+        help="Only N rows drawn at random of those that --where leaves, in the order of the data.",
+        rich_help_panel=SOURCE,
+        show_default=False,
+    ),
+]
+SampleSeedOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--sample-seed",
+        metavar="N",
+        min=0,
+        help="Of --sample: the same seed draws the same rows, and more rows add to them.",
+        rich_help_panel=SOURCE,
+    ),
+]
+BadRowsOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--bad-rows",
+        metavar="stop|skip",
+        help="A row that cannot be used stops everything, or is left out and reported.",
+        rich_help_panel=SOURCE,
     ),
 ]
 Marked: TypeAlias = Annotated[
@@ -162,9 +226,19 @@ LimitOption: TypeAlias = Annotated[
         "--limit",
         metavar="N",
         min=1,
-        help="Only the first N prompts of --data.",
+        help="Only the first N prompts of --data (after --where and --sample).",
         rich_help_panel=SOURCE,
         show_default=False,
+    ),
+]
+ProgressOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--progress",
+        metavar="FORM",
+        help="How far it is, with --data: auto (a bar on a terminal), json (lines on stderr, for "
+        "logs) or quiet.",
+        rich_help_panel=RESULTS,
     ),
 ]
 QuietOption: TypeAlias = Annotated[

@@ -52,7 +52,8 @@ class Prompt:
 
     A name may have several ranges: `(start, end)` in a text, `(message, start, end)` in a chat.
     The id defaults to the first 12 hex digits of the SHA-256 of content and spans. `place` is where
-    it was read (a file, a line), for messages only.
+    it was read (a file, a line), for messages only. Prompts that share a `group` are resampled
+    together; the `answer` is kept, not measured. Neither changes the id.
     """
 
     text: str | None = None
@@ -60,6 +61,8 @@ class Prompt:
     spans: Spans = field(default_factory=dict)
     id: str = ""
     place: str | None = field(default=None, compare=False, repr=False)
+    group: str | None = None
+    answer: str | None = None
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.messages is None):
@@ -70,6 +73,8 @@ class Prompt:
             _check_messages(self.messages or ())
         spans = {str(name): self._ranges(str(name), value) for name, value in self.spans.items()}
         object.__setattr__(self, "spans", spans)
+        for name in ("id", "group", "answer"):
+            _check_label(name, getattr(self, name))
         object.__setattr__(self, "id", self.id or self._content_hash())
 
     @classmethod
@@ -80,13 +85,16 @@ class Prompt:
         *,
         id: str | None = None,
         marked: bool = False,
+        group: str | None = None,
+        answer: str | None = None,
     ) -> Prompt:
         """A prompt from a text; with `marked`, `<<name>>…<</name>>` in it becomes spans."""
         found: dict[str, tuple[SpanRange, ...]] = {}
         if marked:
             text, marks = parse_marks(text)
             found.update(marks)
-        return cls(text=text, spans=_joined(spans, found), id=id or "")
+        spans = _joined(spans, found)
+        return cls(text=text, spans=spans, id=id or "", group=group, answer=answer)
 
     @classmethod
     def from_chat(
@@ -96,6 +104,8 @@ class Prompt:
         *,
         id: str | None = None,
         marked: bool = False,
+        group: str | None = None,
+        answer: str | None = None,
     ) -> Prompt:
         """A prompt from chat messages; with `marked`, marks in any content become spans."""
         turns = [as_message(message, index) for index, message in enumerate(messages)]
@@ -105,7 +115,8 @@ class Prompt:
             turns[index] = Message(turn.role, content)
             for name, ranges in marks.items():
                 found[name] = (*found.get(name, ()), *((index, *range_) for range_ in ranges))
-        return cls(messages=tuple(turns), spans=_joined(spans, found), id=id or "")
+        spans = _joined(spans, found)
+        return cls(messages=tuple(turns), spans=spans, id=id or "", group=group, answer=answer)
 
     def _ranges(self, name: str, value: Any) -> tuple[SpanRange, ...]:
         if not SPAN_NAME.fullmatch(name):
@@ -188,6 +199,16 @@ def _joined(
     return {**(given or {}), **marked}
 
 
+def _check_label(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise PromptError(f"the prompt's {name} is {type(value).__name__}, not text")
+    if name == "group" and not value:
+        raise PromptError("the prompt's group is empty", allowed="a text, or None for no group")
+    _refuse_surrogates(value, f"the {name}")
+
+
 def _check_text(text: str) -> None:
     if not isinstance(text, str):
         raise PromptError(f"the prompt is {type(text).__name__}, not text")
@@ -205,9 +226,11 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
 
 def _refuse_surrogates(text: str, where: str) -> None:
     """A lone surrogate is half a character: no tokenizer can encode it."""
-    for match in re.finditer("[\ud800-\udfff]", text):
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
         raise PromptError(
-            f"character {match.start()} is {match.group()!r}, half of a surrogate pair",
+            f"character {error.start} is {text[error.start]!r}, half of a surrogate pair",
             where=where,
             next_step="decode the text as UTF-8 or UTF-16 before passing it on",
-        )
+        ) from None
