@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ DEFINITIONS: dict[str, str] = {
     "examples": "tokens of the class, most frequent first",
     "text": "the exact text that was tokenised",
     "n_prompt_tokens": "number of tokens of the prompt",
+    "group": "prompts that share one are resampled together; null: the prompt stands for itself",
     "sink_rate": "share of the measured (layer, head) with first_token above 0.3; 0..1",
     "bos": "whether the prompt starts with a BOS token, and who put it there",
     "model": "label of the model",
@@ -61,9 +62,17 @@ DEFINITIONS: dict[str, str] = {
     "mean_a": "mean of the measure over the prompts, model a",
     "mean_b": "mean of the measure over the prompts, model b",
     "difference": "mean over the prompts of the measure in model b minus the measure in model a",
+    "n_groups": "number of groups of prompts that are resampled as one; without groups, n_prompts",
     "sd": "standard deviation over the prompts (n - 1); of the paired differences in a contrast",
-    "low": "lower end of the bootstrap interval over prompts; null below 2 prompts",
-    "high": "upper end of the bootstrap interval over prompts; null below 2 prompts",
+    "se": "standard error of the mean: sd / sqrt(n_prompts), or from the sums of the groups; null "
+    "below 2 groups",
+    "low": "lower end of the bootstrap interval over prompts or groups, widened as Student's t "
+    "asks for so few; null where they are too few for the level (below 6 for 95 %)",
+    "high": "upper end of that interval",
+    "effect": "difference / sd (Cohen's d_z, not corrected for small n); null where sd is 0",
+    "detectable": "smallest true difference that is found with 80 % power at 0.05, two-sided, with "
+    "this se and n_groups (Student's t), in a cell that is looked at alone; null below 8 groups",
+    "detectable_family": "the same at p_family of 0.05: in a cell that is picked out of the table",
     "condition": "the version of the prompt: 'without', or the name of what was inserted",
     "condition_a": "the condition that is compared with",
     "condition_b": "the condition that is compared",
@@ -106,8 +115,13 @@ DEFINITIONS: dict[str, str] = {
     "phase": "before, inside or after the insertion",
     "received_sum": "sum of 'received' over the tokens of the phase",
     "measure": "the number that the row is about",
-    "p_value": "paired sign-flip permutation over prompts, two-sided; every flip up to 12 prompts",
-    "p_adjusted": "p_value after Benjamini-Hochberg correction over all cells of the table",
+    "p_value": "paired sign-flip permutation over prompts or groups, two-sided; every flip up to "
+    "12 of them in the table",
+    "p_adjusted": "p_value after Benjamini-Hochberg correction over all cells of the table (false "
+    "discovery rate)",
+    "p_family": "p corrected for all cells of the table at once (family-wise error, max-T): share "
+    "of the same flips in which any cell's |sum| / root of the sum of squares reaches this cell's",
+    "rank": "1 = the largest effect or difference, whichever its sign",
 }
 
 
@@ -127,8 +141,21 @@ _OVER_PROMPTS = {
     "head": pa.int32(),
     "class": pa.string(),
     "n_prompts": pa.int64(),
+    "n_groups": pa.int64(),
 }
-_SPREAD = {"sd": pa.float64(), "low": pa.float64(), "high": pa.float64()}
+_SPREAD = {name: pa.float64() for name in ("sd", "se", "low", "high")}
+_PAIRED = {
+    "mean_a": pa.float64(),
+    "mean_b": pa.float64(),
+    "difference": pa.float64(),
+    **_SPREAD,
+    "effect": pa.float64(),
+    "detectable": pa.float64(),
+    "detectable_family": pa.float64(),
+    "p_value": pa.float64(),
+    "p_adjusted": pa.float64(),
+    "p_family": pa.float64(),
+}
 _VERSION = {
     "prompt": pa.string(),
     "condition": pa.string(),
@@ -145,6 +172,7 @@ _RESPONSE = {
     "head": pa.int32(),
     "measure": pa.string(),
     "n_prompts": pa.int64(),
+    "n_groups": pa.int64(),
 }
 
 SCHEMAS: dict[str, pa.Schema] = {
@@ -190,6 +218,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         n_prompt_tokens=pa.int64(),
         sink_rate=pa.float32(),
         bos=pa.string(),
+        group=pa.string(),
         text=pa.string(),
     ),
     "summary": _schema(
@@ -202,12 +231,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         model_a=pa.string(),
         model_b=pa.string(),
         **_OVER_PROMPTS,
-        mean_a=pa.float64(),
-        mean_b=pa.float64(),
-        difference=pa.float64(),
-        **_SPREAD,
-        p_value=pa.float64(),
-        p_adjusted=pa.float64(),
+        **_PAIRED,
     ),
     # A prompt with and without an insertion: what was seen …
     "conditions": _schema(
@@ -279,12 +303,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         condition_a=pa.string(),
         condition_b=pa.string(),
         **_RESPONSE,
-        mean_a=pa.float64(),
-        mean_b=pa.float64(),
-        difference=pa.float64(),
-        **_SPREAD,
-        p_value=pa.float64(),
-        p_adjusted=pa.float64(),
+        **_PAIRED,
     ),
 }
 
@@ -293,8 +312,14 @@ def table(name: str, columns: Mapping[str, Any], about: Mapping[str, str]) -> pa
     """Columns → an Arrow table of the named schema; `about` goes into its metadata."""
     schema = SCHEMAS[name].with_metadata(dict(about))
     # NaN says that there is no such number; a table says it with null.
-    arrays = [pa.array(columns[f.name], type=f.type, from_pandas=True) for f in schema]
+    arrays = [_array(columns[f.name], f.type) for f in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.Array) and values.type == kind:
+        return values
+    return pa.array(values, type=kind, from_pandas=True)
 
 
 def joined(parts: Sequence[pa.Table]) -> pa.Table:
@@ -398,13 +423,35 @@ def _swap_in(building: Path, path: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def read_folder(path: Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+class _FolderTables(Mapping[str, pa.Table]):
+    """The tables of a folder, each read when it is first asked for: some are larger than memory."""
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self._folder, self._names = folder, tuple(names)
+        self._read: dict[str, pa.Table] = {}
+        for name in names:
+            pq.read_schema(folder / f"{name}.parquet")  # is it there, and whole?
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = pq.read_table(self._folder / f"{name}.parquet")
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def read_folder(path: Path) -> tuple[Mapping[str, pa.Table], dict[str, Any]]:
     """The tables and the manifest of a results folder."""
     path = Path(path)
     try:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        names = manifest["tables"]
-        return {name: pq.read_table(path / f"{name}.parquet") for name in names}, manifest
+        return _FolderTables(path, manifest["tables"]), manifest
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid) as error:
         raise OutputError(
             f"{path} is not a folder of mindshare results ({type(error).__name__}: {error})",

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from scipy import stats
 
 from mindshare.errors import SelectionError
 from mindshare.stats import (
@@ -159,6 +160,7 @@ def test_the_table_says_how_it_was_made() -> None:
         "mindshare.study": "abc",
         "mindshare.measure": "shape, factor",
         "mindshare.interval": "percentile bootstrap",
+        "mindshare.unit": "prompt",
         "mindshare.confidence": "0.95",
         "mindshare.resamples": "500",
         "mindshare.seed": "0",
@@ -206,7 +208,6 @@ def test_a_planted_effect_is_found_and_only_that() -> None:
 
 
 def test_scipy_finds_the_same_p_value() -> None:
-    stats = pytest.importorskip("scipy.stats")
     values = drawn(7, size=(1, 2))
     found = compare(values)
     for i, p in enumerate(found["p_value"].to_pylist()):
@@ -218,11 +219,24 @@ def test_scipy_finds_the_same_p_value() -> None:
 
 
 def test_the_correction_is_over_all_cells_and_measures() -> None:
-    stats = pytest.importorskip("scipy.stats")
     found = compare(drawn(9), measures=None)
     assert found.num_rows == 6 * len(RESPONSE)
     theirs = stats.false_discovery_control(column(found, "p_value"))
     assert column(found, "p_adjusted") == pytest.approx(theirs)
+
+
+def test_groups_are_resampled_and_flipped_as_one() -> None:
+    values = np.repeat(drawn(9, size=(1, 2)), 2, axis=0)  # every prompt twice
+    groups = {f"p{i:04}": i // 2 for i in range(18)}
+    together, single = compare(values, groups=groups), compare(values[::2])
+    for name in ("difference", "low", "high", "p_value", "p_family", "detectable"):
+        assert column(together, name) == pytest.approx(column(single, name), rel=1e-5), name
+    assert together["n_prompts"].to_pylist() == [18, 18]
+    assert together["n_groups"].to_pylist() == [9, 9]
+    content = {"m": response_table(values)}
+    found = summarise_response(content, measures=["shape"], options=QUICK, groups=groups)
+    assert set(found["n_groups"].to_pylist()) == {9}
+    assert found.schema.metadata[b"mindshare.unit"] == b"group"
 
 
 def test_a_contrast_of_means_over_heads_and_layers() -> None:

@@ -38,7 +38,9 @@ def test_a_model_compared_with_itself_is_exactly_null() -> None:
     found = compare(content, shuffled(content))
     for name, value in {"difference": 0, "sd": 0, "low": 0, "high": 0, "p_value": 1}.items():
         assert found[name].to_pylist() == [value] * 6, name
-    assert found["p_adjusted"].to_pylist() == [1.0] * 6
+    assert found["p_adjusted"].to_pylist() == found["p_family"].to_pylist() == [1.0] * 6
+    assert found["effect"].to_pylist() == [None] * 6
+    assert found["detectable"].to_pylist() == [0.0] * 6
 
 
 def test_a_planted_effect_is_found_and_only_that() -> None:
@@ -47,8 +49,9 @@ def test_a_planted_effect_is_found_and_only_that() -> None:
     other = base + rng.normal(0, 0.004, base.shape)
     other[:, 7, 0, 1] += 0.004
     found = compare(mass_table(base), mass_table(other)).to_pylist()
-    strong = [(row["layer"], row["class"]) for row in found if row["p_adjusted"] < 0.05]
-    assert strong == [(7, "star")]
+    for p in ("p_adjusted", "p_family"):
+        strong = [(row["layer"], row["class"]) for row in found if row[p] < 0.05]
+        assert strong == [(7, "star")], p
 
 
 def test_pairing_sees_what_the_means_alone_would_not() -> None:
@@ -56,6 +59,17 @@ def test_pairing_sees_what_the_means_alone_would_not() -> None:
     base = rng.normal(1, 1, (30, 1, 1, 2))  # prompts differ a lot
     found = compare(mass_table(base), mass_table(base + 0.05 + rng.normal(0, 0.01, base.shape)))
     assert max(found["p_value"].to_pylist()) < 0.01
+
+
+def test_groups_are_resampled_and_flipped_as_one() -> None:
+    a, b = random_table(20, 2, seed=0), random_table(20, 2, seed=1)
+    groups = {f"p{i:04}": f"g{i % 10}" for i in range(20)}
+    found = contrast({"a": a, "b": b}, a="a", b="b", options=QUICK, groups=groups)
+    alone = compare(a, b)
+    assert found["n_groups"].to_pylist() == [10] * 4
+    assert found["difference"].to_pylist() == alone["difference"].to_pylist()
+    assert found["p_value"].to_pylist() != alone["p_value"].to_pylist()
+    assert found.schema.metadata[b"mindshare.unit"] == b"group"
 
 
 def test_unmatched_prompts_are_named() -> None:

@@ -48,6 +48,7 @@ def test_the_table_says_how_it_was_made() -> None:
         "mindshare.study": "abc",
         "mindshare.measure": "lift",
         "mindshare.interval": "percentile bootstrap",
+        "mindshare.unit": "prompt",
         "mindshare.confidence": "0.95",
         "mindshare.resamples": "500",
         "mindshare.seed": "0",
@@ -71,6 +72,28 @@ def test_the_same_prompts_in_another_order_give_the_same_bytes() -> None:
     content = random_table(40, 5, seed=3)
     one, other = (summarise({"m": t}, options=QUICK) for t in (content, shuffled(content)))
     assert parquet(one) == parquet(other)
+
+
+def test_groups_are_counted_and_named() -> None:
+    content = random_table(24, 2, seed=0)
+    groups = {f"p{i:04}": i // 3 for i in range(24)}
+    alone, together = (summarise({"m": content}, options=QUICK, groups=g) for g in (None, groups))
+    assert together["n_prompts"].to_pylist() == [24] * 4
+    assert together["n_groups"].to_pylist() == [8] * 4
+    assert alone["n_groups"].to_pylist() == [24] * 4
+    assert together["mean"].to_pylist() == alone["mean"].to_pylist()
+    assert together["low"].to_pylist() != alone["low"].to_pylist()
+    assert together.schema.metadata[b"mindshare.unit"] == b"group"
+    with pytest.raises(SelectionError, match="24 of 24 prompts have no group"):
+        summarise({"m": content}, groups={})
+
+
+def test_the_kind_of_interval_is_chosen_and_said() -> None:
+    content = random_table(24, 2, seed=0)
+    found = summarise({"m": content}, options=Resampling(resamples=500, interval="bca"))
+    assert found.schema.metadata[b"mindshare.interval"] == b"BCa bootstrap"
+    usual = summarise({"m": content}, options=QUICK)
+    assert found["low"].to_pylist() != usual["low"].to_pylist()
 
 
 def test_no_table_and_no_such_measure_are_refused() -> None:

@@ -3,6 +3,7 @@
     averaged(mass)                                      single heads → their mean, per layer
     summarise(masses, measure="mass")                   one row per model, layer, head and class
     contrast(masses, measure="mass", a="base", b="sft") model b minus model a, with p-values
+    ranked(contrast, by="effect")                       its cells, the largest effect first
 
 What an insertion does, from the tables that saw the prompts with and without it:
 
@@ -14,20 +15,21 @@ What an insertion does, from the tables that saw the prompts with and without it
     label_counts(summary)                               how many heads have each label
 
 `masses` maps a model's label to its `mass` table, `responses` to its `response` table. The prompt
-is the unit of resampling. Everything is stateless, seeded, and free of torch: the same tables give
-the same bytes.
+is the unit of resampling, or its group where `groups` (prompt id → group) is given. Everything is
+stateless, seeded, and free of torch: the same tables give the same bytes.
 """
 
 from __future__ import annotations
 
 from mindshare.stats.aligned import aligned
 from mindshare.stats.averages import averaged
-from mindshare.stats.bootstrap import Resampling
 from mindshare.stats.cells import MEASURES
 from mindshare.stats.conditions import contrast_conditions, label_counts, summarise_response
 from mindshare.stats.contrast import contrast
 from mindshare.stats.labels import LABELS, Thresholds, label
 from mindshare.stats.phases import PHASES, phases
+from mindshare.stats.ranking import ranked
+from mindshare.stats.resampling import Resampling
 from mindshare.stats.response import RESPONSE, respond
 from mindshare.stats.summary import summarise
 
@@ -45,6 +47,7 @@ __all__ = [
     "label",
     "label_counts",
     "phases",
+    "ranked",
     "respond",
     "summarise",
     "summarise_response",

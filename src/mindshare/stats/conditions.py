@@ -14,13 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError, nearest
-from mindshare.stats.bootstrap import Resampling, spread
+from mindshare.stats.bootstrap import Spread, spread
 from mindshare.stats.cells import common_metadata
 from mindshare.stats.labels import LABELLED_BY, LABELS, label, thresholds_of
-from mindshare.stats.permutation import benjamini_hochberg, sign_flip
+from mindshare.stats.paired import paired
 from mindshare.stats.profiles import WITHOUT, codes
+from mindshare.stats.resampling import Resampling
 from mindshare.stats.response import RESPONSE
 from mindshare.stats.response_cells import Responses, mean, read
+from mindshare.stats.units import Groups, units_of
 from mindshare.table import joined, table
 
 _SHOWN = 3  # ids named in a message
@@ -33,11 +35,12 @@ def summarise_response(
     over_heads: bool = False,
     over_layers: bool = False,
     options: Resampling | None = None,
+    groups: Groups | None = None,
 ) -> pa.Table:
     """Model label → `response` becomes one `response_summary` table.
 
     The label of a head is that of its mean numbers, by the thresholds the tables carry. A mean over
-    heads or layers has none.
+    heads or layers has none. Prompts that share a group are resampled as one.
     """
     options, measures = options or Resampling(), _measures(measures)
     _check_thresholds(responses)
@@ -47,15 +50,14 @@ def summarise_response(
         found = found.merged(over_heads=over_heads, over_layers=over_layers)
         single = not (over_heads or over_layers)
         labels = _labels(response, model) if single else None
-        parts.append(_summary(found, model, labels, options))
-    about = common_metadata(list(responses.values())) | options.metadata(", ".join(measures))
-    return joined(parts).replace_schema_metadata(about)
+        units = units_of(found.prompts, groups)
+        over = spread(found.values.reshape(len(units), -1), options, units)
+        parts.append(_summary(found, model, labels, over))
+    made = options.metadata(", ".join(measures), grouped=groups is not None)
+    return joined(parts).replace_schema_metadata(common_metadata(list(responses.values())) | made)
 
 
-def _summary(
-    found: Responses, model: str, labels: np.ndarray | None, options: Resampling
-) -> pa.Table:
-    over = spread(found.values.reshape(len(found.prompts), -1), options)
+def _summary(found: Responses, model: str, labels: np.ndarray | None, over: Spread) -> pa.Table:
     rows = len(over.mean)
     columns: dict[str, Any] = {
         "condition": np.repeat(np.array(found.conditions, object), rows // len(found.conditions)),
@@ -85,8 +87,12 @@ def contrast_conditions(
     over_heads: bool = False,
     over_layers: bool = False,
     options: Resampling | None = None,
+    groups: Groups | None = None,
 ) -> pa.Table:
-    """Condition b minus condition a of one model, by prompt, as a `condition_contrast` table."""
+    """Condition b minus condition a of one model, by prompt, as a `condition_contrast` table.
+
+    Prompts that share a group are resampled and flipped as one.
+    """
     options, measures = options or Resampling(), _measures(measures)
     found = read(response, measures, model=model)
     places = [_place(found, name) for name in (a, b)]
@@ -98,26 +104,10 @@ def contrast_conditions(
         "condition_b": [b] * of_a.shape[1],
         "model": [model] * of_a.shape[1],
         **found.columns(1),
-        **_paired(of_a, of_b, options),
+        **paired(of_a, of_b, options, units_of(found.prompts, groups)),
     }
-    about = common_metadata([response]) | options.metadata(", ".join(measures))
-    return table("condition_contrast", columns, about)
-
-
-def _paired(of_a: np.ndarray, of_b: np.ndarray, options: Resampling) -> dict[str, Any]:
-    """[prompt, cell] of two conditions → the numbers of the contrast, one per cell."""
-    differences = of_b - of_a  # NaN where either has no number
-    over = spread(differences, options)
-    p_values = sign_flip(differences, options)
-    alone = np.isnan(differences)  # left out of the means too, so that their difference is it
-    return {
-        "mean_a": mean(np.where(alone, np.nan, of_a), 0),
-        "mean_b": mean(np.where(alone, np.nan, of_b), 0),
-        "difference": over.mean,
-        **over.columns(),
-        "p_value": p_values,
-        "p_adjusted": benjamini_hochberg(p_values),
-    }
+    made = options.metadata(", ".join(measures), grouped=groups is not None)
+    return table("condition_contrast", columns, common_metadata([response]) | made)
 
 
 def label_counts(summary: pa.Table) -> dict[str, dict[str, int]]:

@@ -7,15 +7,15 @@ too: a layer or head that only one model has cannot be compared. Says nothing ab
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError, nearest
-from mindshare.stats.bootstrap import Resampling, spread
 from mindshare.stats.cells import Cells, Key, cells, check_measure, common_metadata, require_models
-from mindshare.stats.permutation import benjamini_hochberg, sign_flip
+from mindshare.stats.paired import paired
+from mindshare.stats.resampling import Resampling
+from mindshare.stats.units import Groups, units_of
 from mindshare.table import table
 
 _SHOWN = 3  # ids named in a message
@@ -28,47 +28,27 @@ def contrast(
     b: str,
     measure: str = "mass",
     options: Resampling | None = None,
+    groups: Groups | None = None,
 ) -> pa.Table:
-    """The chosen measure in model b minus model a, paired by prompt, as a `contrast` table."""
+    """The chosen measure in model b minus model a, paired by prompt, as a `contrast` table.
+
+    Prompts that share a group are resampled and flipped as one.
+    """
     options = options or Resampling()
     check_measure(measure)
     require_models(masses)
     found = {name: cells(_mass(masses, name), measure, model=name) for name in (a, b)}
     _check_prompts(found, a, b)
     _check_cells(found, a, b)
-    about = common_metadata([masses[a], masses[b]]) | options.metadata(measure)
-    keys = found[a].keys
+    made = options.metadata(measure, grouped=groups is not None)
+    keys, units = found[a].keys, units_of(found[a].prompts, groups)
     columns = {
         "model_a": [a] * len(keys),
         "model_b": [b] * len(keys),
         **found[a].columns(),
-        **_paired(found[a].values, _in_order(found[b], keys), options),
+        **paired(found[a].values, _in_order(found[b], keys), options, units),
     }
-    return table("contrast", columns, about)
-
-
-def _paired(of_a: np.ndarray, of_b: np.ndarray, options: Resampling) -> dict[str, Any]:
-    """[prompt, cell] of two models → the numbers of the contrast, one per cell."""
-    differences = of_b - of_a  # NaN where either has no number
-    over = spread(differences, options)
-    p_values = sign_flip(differences, options)
-    return {
-        "mean_a": _mean(of_a, differences),
-        "mean_b": _mean(of_b, differences),
-        "difference": over.mean,
-        **over.columns(),
-        "p_value": p_values,
-        "p_adjusted": benjamini_hochberg(p_values),
-    }
-
-
-def _mean(values: np.ndarray, differences: np.ndarray) -> np.ndarray:
-    """Over the pairs only, so that mean_b − mean_a is the difference."""
-    paired = ~np.isnan(differences)
-    n = paired.sum(0)
-    total = np.where(paired, values, 0.0).sum(0)
-    mean: np.ndarray = np.where(n > 0, total / np.maximum(n, 1), np.nan)
-    return mean
+    return table("contrast", columns, common_metadata([masses[a], masses[b]]) | made)
 
 
 def _in_order(found: Cells, keys: tuple[Key, ...]) -> np.ndarray:

@@ -1,0 +1,56 @@
+"""How long the statistics take: 1,000 prompts × 784 heads × 10,000 resamples.
+
+    OMP_NUM_THREADS=2 python -m bench.statistics
+
+Made-up numbers of the shape of a study (SmolLM2 has 270 heads, Qwen2.5-7B 784). Prints the quickest
+of several rounds: on a shared machine the others measure the neighbours.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from mindshare.stats import Resampling
+from mindshare.stats.bootstrap import spread
+from mindshare.stats.paired import paired
+from mindshare.stats.permutation import sign_flip
+
+PROMPTS, CELLS, ROUNDS = 1_000, 784, 5
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    of_a, of_b = rng.gamma(2, 0.01, (2, PROMPTS, CELLS))
+    units, groups = np.arange(PROMPTS), np.arange(PROMPTS) // 3
+    lacking = np.where(rng.random((PROMPTS, CELLS)) < 0.01, np.nan, of_a)
+    plain, bca = Resampling(), Resampling(interval="bca")
+    cases: dict[str, Callable[[], object]] = {
+        "bootstrap intervals (percentile)": lambda: spread(of_a, plain),
+        "bootstrap intervals (BCa)": lambda: spread(of_a, bca),
+        "bootstrap intervals by group of 3": lambda: spread(of_a, plain, groups),
+        "bootstrap intervals, 1 % of the numbers not there": lambda: spread(lacking, plain),
+        "sign flips: p-values and max-T": lambda: sign_flip(of_b - of_a, plain),
+        "a whole contrast": lambda: paired(of_a, of_b, plain, units),
+    }
+    threads = os.environ.get("OMP_NUM_THREADS", "all")
+    print(f"{PROMPTS:,} prompts × {CELLS} cells × {plain.resamples:,} resamples, ", end="")
+    print(f"threads: {threads}, the quickest of {ROUNDS}")
+    for name, case in cases.items():
+        print(f"  {name:50} {_quickest(case):6.2f} s")
+
+
+def _quickest(case: Callable[[], object]) -> float:
+    took = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        case()
+        took.append(time.perf_counter() - start)
+    return min(took)
+
+
+if __name__ == "__main__":
+    main()
