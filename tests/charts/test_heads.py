@@ -29,9 +29,10 @@ def summary(
         "head": [head for _, head in values],
         "measure": [measure] * rows,
         "n_prompts": [1] * rows,
+        "n_groups": [1] * rows,
         "mean": list(values.values()),
     }
-    empty: dict[str, Any] = dict.fromkeys(("sd", "low", "high", "label"), [None] * rows)
+    empty: dict[str, Any] = dict.fromkeys(("sd", "se", "low", "high", "label"), [None] * rows)
     return table("response_summary", columns | empty, {})
 
 

@@ -23,7 +23,7 @@ QUICK = Resampling(resamples=200)
 RUN, OTHER = "/ ×3", "random sentence"
 
 
-def responses(prompts: int = 3, *, conditions: Any = (RUN, OTHER), **numbers: Any) -> pa.Table:
+def responses(prompts: int = 6, *, conditions: Any = (RUN, OTHER), **numbers: Any) -> pa.Table:
     """2 layers of 4 heads; numbers broadcast to [prompt, condition, layer, head]."""
     size = (prompts, len(conditions), 2, 4)
     planted: dict[str, Any] = {
@@ -74,7 +74,7 @@ def test_the_numbers_of_the_sentences_are_those_planted() -> None:
     weights, rescaled, _ = told(content)
     assert weights == (
         "Under '/ ×3' the original tokens receive 0.500 [0.500, 0.500] times what they received "
-        "without it, their highest peak 0.250 [0.250, 0.250] times (3 prompts, mean over all "
+        "without it, their highest peak 0.250 [0.250, 0.250] times (6 prompts, mean over all "
         "heads); later original tokens keep 0.750 [0.750, 0.750] of their attention for original "
         "ones."
     )
@@ -85,8 +85,10 @@ def test_the_numbers_of_the_sentences_are_those_planted() -> None:
 
 
 def test_the_interval_is_over_prompts_and_one_prompt_has_none() -> None:
-    three, *_ = told(responses(conditions=(RUN,), amplitude=by_prompt(0.2, 0.4, 0.9)))
-    assert "receive 0.500 [0." in three
+    six, *_ = told(responses(conditions=(RUN,), amplitude=by_prompt(*(0.2, 0.4, 0.9) * 2)))
+    assert "receive 0.500 [0." in six
+    three, *_ = told(responses(3, conditions=(RUN,), amplitude=by_prompt(0.2, 0.4, 0.9)))
+    assert "receive 0.500 times" in three
     one, *_ = told(responses(1, conditions=(RUN,), amplitude=0.5))
     assert "receive 0.500 times" in one
     assert "(1 prompt, mean over all heads)" in one
@@ -134,9 +136,9 @@ def test_heads_without_a_label_are_not_a_list_of_nothing() -> None:
     [
         (by_condition(0.9, 0.6), "'/ ×3' are more even than inside 'random sentence'"),
         (by_condition(0.6, 0.9), "'/ ×3' are less even than inside 'random sentence'"),
-        (np.repeat(by_prompt(0.4, 0.9, 0.5), 2, 1) + by_condition(0, 0), "not clearly"),
+        (np.repeat(by_prompt(*(0.4, 0.9, 0.5) * 2), 2, 1) + by_condition(0, 0), "not clearly"),
         (
-            np.array([[0.9, 0.5], [0.4, 0.8], [0.7, 0.6]]).reshape(3, 2, 1, 1),
+            np.array([[0.9, 0.5], [0.4, 0.8], [0.7, 0.6]] * 2).reshape(6, 2, 1, 1),
             "not clearly more or less even",
         ),
     ],
@@ -144,7 +146,7 @@ def test_heads_without_a_label_are_not_a_list_of_nothing() -> None:
 def test_which_weights_are_more_even(evenness: np.ndarray, words: str) -> None:
     last = told(responses(weight_evenness=evenness), against="random-sentence")[-1]
     assert words in last
-    mean = np.broadcast_to(evenness, (3, 2, 1, 1)).mean((0, 2, 3))
+    mean = np.broadcast_to(evenness, (6, 2, 1, 1)).mean((0, 2, 3))
     assert f"evenness {mean[0]:.3f} against {mean[1]:.3f}" in last
     assert f"difference {mean[0] - mean[1]:+.3f} [" in last
 
@@ -152,6 +154,13 @@ def test_which_weights_are_more_even(evenness: np.ndarray, words: str) -> None:
 def test_one_prompt_with_equal_weights_is_no_difference() -> None:
     last = told(responses(1, weight_evenness=0.7), against="random-sentence")[-1]
     assert "neither more nor less even than" in last
+
+
+def test_too_few_prompts_are_not_clear_however_far_apart() -> None:
+    content = responses(3, weight_evenness=by_condition(0.9, 0.6))
+    last = told(content, against="random-sentence")[-1]
+    assert "not clearly more or less even than" in last
+    assert "difference +0.300." in last
 
 
 def test_a_run_of_one_token_has_no_evenness() -> None:

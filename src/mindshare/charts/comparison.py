@@ -6,7 +6,9 @@ read every prompt with every tokenizer ─► refuse ─► load, measure, forge
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +19,7 @@ from mindshare.charts.candidates import Candidate
 from mindshare.charts.reading import Reading, read_prompts
 from mindshare.prompts import Prompt
 from mindshare.stats import Resampling, contrast
-from mindshare.study import Measurement, Study, measure
+from mindshare.study import Asking, Into, Keeping, Measurement, Study, fixed_parts
 
 Progress = Callable[[str, int, int], None]  # model's label, prompts done, prompts in all
 
@@ -28,6 +30,7 @@ class Comparison:
 
     measurements: dict[str, Measurement]
     notes: tuple[str, ...]
+    groups: dict[str, str] | None = None  # prompt → what is resampled together; None: each alone
 
     @property
     def masses(self) -> dict[str, pa.Table]:
@@ -42,7 +45,7 @@ class Comparison:
     def contrast(self, a: str, b: str, *, measure: str, options: Resampling | None) -> pa.Table:
         """b − a in the layers and heads that both have."""
         both = _common({label: self.masses[label] for label in (a, b)})
-        return contrast(both, a=a, b=b, measure=measure, options=options)
+        return contrast(both, a=a, b=b, measure=measure, options=options, groups=self.groups)
 
     def provenance(self) -> dict[str, Any]:
         return {label: dict(found.provenance) for label, found in self.measurements.items()}
@@ -54,11 +57,19 @@ def compare(
     study: Study,
     *,
     progress: Progress | None = None,
+    into: Into | None = None,
 ) -> Comparison:
+    """Each model's measurement; what `into` holds already is not measured again."""
     readings = [read_prompts(candidate, prompts, study) for candidate in candidates]
-    found: dict[str, Measurement] = {}
-    for candidate in candidates:
-        found[candidate.label] = _measured(candidate, prompts, study, progress)
+    with ExitStack() as open_run:
+        keeping = None
+        if into is not None:
+            opened = into.open(fixed_parts(study), models=len(candidates))
+            keeping = open_run.enter_context(opened)
+        found = {
+            candidate.label: _measured(candidate, prompts, study, keeping or progress)
+            for candidate in candidates
+        }
     alike = len({reading.ids for reading in readings}) == 1
     notes = [
         note if alike else f"{reading.label}: {note}"
@@ -68,18 +79,35 @@ def compare(
     notes += [note for a, b in combinations(readings, 2) for note in _tokens_note(a, b)]
     notes += _layer_notes(candidates)
     notes += [note for a, b in combinations(found, 2) for note in _same_weights(found, a, b)]
-    return Comparison(found, tuple(dict.fromkeys(notes)))
+    return Comparison(found, tuple(dict.fromkeys(notes)), groups_of(prompts))
+
+
+def groups_of(prompts: Sequence[Prompt]) -> dict[str, str] | None:
+    """A prompt without a group is one of its own."""
+    if all(prompt.group is None for prompt in prompts):
+        return None
+    return {
+        prompt.id: f"prompt {prompt.id}" if prompt.group is None else f"group {prompt.group}"
+        for prompt in prompts
+    }
 
 
 def _measured(
-    candidate: Candidate, prompts: Sequence[Prompt], study: Study, progress: Progress | None
+    candidate: Candidate,
+    prompts: Sequence[Prompt],
+    study: Study,
+    told: Keeping | Progress | None,
 ) -> Measurement:
-    def report(done: int, total: int) -> None:
-        if progress is not None:
-            progress(candidate.label, done, total)
-
+    label = candidate.label
     with candidate.loaded() as loaded:
-        return measure(loaded, prompts, study=study, progress=report)
+        if isinstance(told, Keeping):
+            asking = Asking.of(
+                loaded, study, shelf=told.shelf(label), progress=told.progress(label)
+            )
+        else:
+            progress = None if told is None else partial(told, label)
+            asking = Asking.of(loaded, study, progress=progress)
+        return asking.measure(prompts)
 
 
 def _tokens_note(a: Reading, b: Reading) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mindshare.charts.candidates import Loading, candidates
@@ -18,7 +19,7 @@ from mindshare.figures import ClassBarsOptions, Figure, HeadMapOptions, class_ba
 from mindshare.figures import head_map as draw_head_map
 from mindshare.naming import file_word
 from mindshare.stats import MEASURES, Resampling, summarise
-from mindshare.study import Study, as_prompts, build_study
+from mindshare.study import Into, Study, as_prompts, build_study
 from mindshare.study.study import Definition
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Definitions(Definition, Drawing, total=False):
     resampling: Resampling
     loading: Loading
     progress: Progress
+    into: str | Path | Into  # keeps every answer: called again, the study goes on from there
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,12 @@ class _Asked:
         return list(self.comparison.measurements)
 
     def summary(self) -> pa.Table:
-        return summarise(self.comparison.masses, measure=self.measure, options=self.resampling)
+        return summarise(
+            self.comparison.masses,
+            measure=self.measure,
+            options=self.resampling,
+            groups=self.comparison.groups,
+        )
 
     def contrasts(self) -> dict[str, pa.Table]:
         """`B_minus_A`: each further model minus the first."""
@@ -136,7 +143,7 @@ def _ask(
             allowed=", ".join(MEASURES),
         )
     drawing = {k: v for k, v in parts.items() if k in Drawing.__annotations__ and v is not None}
-    others = ("resampling", "loading", "progress")
+    others = ("resampling", "loading", "progress", "into")
     defined = {
         k: v for k, v in parts.items() if k not in Drawing.__annotations__ and k not in others
     }
@@ -157,6 +164,7 @@ def _ask(
         as_prompts(prompts),
         study,
         progress=parts.get("progress"),
+        into=None if parts.get("into") is None else Into.of(parts["into"]),
     )
     return _Asked(comparison, study, drawing, parts.get("resampling") or Resampling(), measure)
 

@@ -7,13 +7,15 @@ What is measured is an `InsertionStudy`; which heads are looked at closely is sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mindshare.charts.candidates import Candidate, Loading, candidates
 from mindshare.charts.chart import Chart
-from mindshare.charts.comparison import Progress
+from mindshare.charts.comparison import Progress, groups_of
 from mindshare.charts.heads import (
     Head,
     HeadsGiven,
@@ -30,10 +32,13 @@ from mindshare.naming import file_word
 from mindshare.stats import RESPONSE, Resampling, Thresholds, phases, respond, summarise_response
 from mindshare.study import (
     InsertionStudy,
+    Into,
     Measurement,
+    Stored,
     as_prompts,
     build_insertion_study,
     check_selection,
+    fixed_insertion,
     measure_insertion,
     read_versions,
 )
@@ -66,6 +71,7 @@ class InsertionParts(TypedDict, total=False):
     resampling: Resampling
     loading: Loading
     progress: Progress
+    into: str | Path | Into
 
 
 def insertion(
@@ -84,8 +90,7 @@ def insertion(
     """
     asked = _Asked.of(models, prompts, insert, parts)
     readings = asked.readings()
-    measured = {one.label: asked.measure(one, readings[one.label]) for one in asked.candidates}
-    return asked.chart(measured, alignment_notes(readings))
+    return asked.chart(asked.measure_all(readings), alignment_notes(readings))
 
 
 @dataclass(frozen=True)
@@ -161,22 +166,45 @@ class _Asked:
             for one in self.candidates
         }
 
-    def measure(self, candidate: Candidate, versions: Sequence[Versions]) -> Measurement:
-        report = self.parts.get("progress")
+    def measure_all(self, readings: Mapping[str, Sequence[Versions]]) -> dict[str, Measurement]:
+        into = self.parts.get("into")
+        if into is None:
+            report = self.parts.get("progress")
+            return {
+                one.label: self._measure(
+                    one, readings[one.label], None if report is None else partial(report, one.label)
+                )
+                for one in self.candidates
+            }
+        opened = Into.of(into).open(fixed_insertion(self.study), models=len(self.candidates))
+        with opened as keeping:
+            return {
+                one.label: self._measure(
+                    one,
+                    readings[one.label],
+                    keeping.progress(one.label),
+                    keeping.shelf(one.label),
+                )
+                for one in self.candidates
+            }
 
-        def progress(done: int, total: int) -> None:
-            if report is not None:
-                report(candidate.label, done, total)
-
+    def _measure(
+        self,
+        candidate: Candidate,
+        versions: Sequence[Versions],
+        progress: Callable[[int, int], None] | None,
+        shelf: Stored | None = None,
+    ) -> Measurement:
         with candidate.loaded() as loaded:
-            return measure_insertion(loaded, versions, self.study, progress=progress)
+            return measure_insertion(loaded, versions, self.study, progress=progress, shelf=shelf)
 
     def chart(self, measured: Mapping[str, Measurement], notes: Sequence[str]) -> Chart:
         responses = {label: self._response(found) for label, found in measured.items()}
         options = self.parts.get("resampling") or Resampling()
-        summary = summarise_response(responses, options=options)
-        by_layer = summarise_response(responses, over_heads=True, options=options)
-        overall = summarise_response(responses, over_heads=True, over_layers=True, options=options)
+        summarised = partial(summarise_response, options=options, groups=groups_of(self.prompts))
+        summary = summarised(responses)
+        by_layer = summarised(responses, over_heads=True)
+        overall = summarised(responses, over_heads=True, over_layers=True)
         looked = Looked(
             measured=measured,
             study=self.study,

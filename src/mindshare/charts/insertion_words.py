@@ -146,13 +146,14 @@ class _Numbers:
 
 
 def _evener(row: Row) -> str:
-    if row["low"] is None:
+    if row["low"] is None and row["n_prompts"] == 1:
         return {1: "more even", 0: "neither more nor less even", -1: "less even"}[
             int(row["difference"] > 0) - int(row["difference"] < 0)
         ]
-    if row["low"] > 0:
+    low, high = (0.0, 0.0) if row["low"] is None else (row["low"], row["high"])
+    if low > 0:
         return "more even"
-    return "less even" if row["high"] < 0 else "not clearly more or less even"
+    return "less even" if high < 0 else "not clearly more or less even"
 
 
 def _value(row: Row) -> str:

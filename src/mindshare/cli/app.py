@@ -15,12 +15,14 @@ from mindshare.cli.measure import measure
 from mindshare.cli.models import models
 from mindshare.cli.report import report
 from mindshare.cli.run_study import run
+from mindshare.cli.runs import runs
 from mindshare.cli.shares import shares
+from mindshare.cli.status import status
 from mindshare.cli.tokens import tokens
 
 COMMANDS = (
     *(demo, models, tokens, measure, shares, head_map, insert),
-    *(run, report, check_description),
+    *(run, status, runs, report, check_description),
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -15,6 +16,7 @@ from mindshare.errors import ClassRuleError, SelectionError, nearest
 
 if TYPE_CHECKING:
     from mindshare.charts import Chart
+    from mindshare.cli.sources import Source
     from mindshare.prompts import Prompt
 
 LOOK = "How it looks"
@@ -81,11 +83,13 @@ class Run:
 
     context: typer.Context
     models: Sequence[str]
+    source: Source
     prompts: list[Prompt]
     definition: dict[str, Any]
     drawing: dict[str, Any]
     dtype: str
     trust_remote_code: bool
+    progress: str
     quiet: bool
     save_study: Path | None = None
 
@@ -105,24 +109,33 @@ class Run:
             write_study(self.save_study, self._study(), replace=replace)
             return
         folder = out or self._folder(draw.__name__, asked)
-        check_folder(folder, replace=replace)
-        with progress_bar(show=not self.quiet) as progress:
-            chart = draw(
-                labelled(self.models),
-                self.prompts,
-                **asked,
-                **self.definition,
-                **self.drawing,
-                loading=Loading(
-                    dtype=self.dtype,
-                    trust_remote_code=self.trust_remote_code,
-                    progress=not self.quiet,
-                ),
-                progress=None if progress is None else _of_all(progress, len(self.models)),
-            )
+        if not self.source.many:
+            check_folder(folder, replace=replace)
+        asked |= self.definition | self.drawing
+        asked["loading"] = Loading(
+            dtype=self.dtype,
+            trust_remote_code=self.trust_remote_code,
+            progress=not self.quiet,
+        )
+        with self._watched(folder, replace) as watching:
+            chart = draw(labelled(self.models), self.prompts, **asked, **watching)
         with progress_bar(show=not self.quiet, doing="Drawing", what="figures") as drawing:
             chart.save(folder, replace=replace, progress=drawing, beside=self._study())
         _show(chart, folder, quiet=self.quiet)
+
+    @contextmanager
+    def _watched(self, folder: Path, replace: bool) -> Iterator[dict[str, Any]]:
+        """How the measuring is told of: a dataset's answers are kept on the way."""
+        from mindshare.cli.progress import progress_form, run_progress
+        from mindshare.cli.screen import progress_bar
+        from mindshare.study import Into
+
+        if self.source.many:
+            with run_progress(progress_form(self.progress, self.quiet)) as told:
+                yield {"into": Into(folder, self.source.on_bad_rows, replace, told)}
+            return
+        with progress_bar(show=not self.quiet) as bar:
+            yield {"progress": None if bar is None else _of_all(bar, len(self.models))}
 
     def _study(self) -> dict[str, str]:
         """The command that is running, as the files of a study."""

@@ -1,14 +1,16 @@
 """`mindshare demo`: the first five minutes. Both studies in small, and one report of them.
 
-    a map ─► where one model looks    maps ─► base against tuned    problems ─► an inserted run
-                                      └─────────► report.html ◄─────────┘
+    a map ─► where one model looks    problems ─► an inserted run    maps ─► base against tuned
+                                      └──────────► report.html ◄──────────┘
 
-Every sentence is made from the numbers in the tables.
+Every sentence is made from the numbers in the tables. While one study is measured, a process of its
+own draws the charts of the one before.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +61,7 @@ class Size:
     problems: int
 
 
-FULL, FEW = Size(maps=12, problems=6), Size(maps=2, problems=2)
+FULL, FEW = Size(maps=12, problems=12), Size(maps=6, problems=6)
 
 
 def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
@@ -72,36 +74,52 @@ def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
       mindshare demo --out /tmp/first-look
     """
     from mindshare.cli.screen import say, stdout
-    from mindshare.report import write_report
+    from mindshare.figures.meanwhile import drawing_meanwhile
 
     _require_own(out)
-    console, size = stdout(), FEW if quick else FULL
-    chart = _map(out / "map")
-    say(console, "Three studies, each with its charts and tables:")
+    _share_the_cores()
+    with drawing_meanwhile() as helper:
+        found = _studies(out, FEW if quick else FULL)
+        with _doing("Drawing the last charts and writing the report", "parts"):
+            written = helper.ask(_report, out).result()
+    console = stdout()
     say(console)
-    found = [*sentences(chart.measurements[MODEL])[:1]]
-    with _doing("Comparing the base and the tuned model on maps", "passes") as bar:
-        from mindshare.recipes.building_blocks.study import run_study as maps
-
-        pair = maps(MODEL, TUNED, out=out / "pair", n=size.maps, replace=True, progress=bar)
-    found += [pair[1], pair[3]]
-    with _doing("Inserting 55 slashes into word problems", "passes") as bar:
-        from mindshare.recipes.meaningless_tokens.study import run_study as problems
-
-        run = problems(MODEL, out=out / "insertion", n=size.problems, replace=True, report=bar)
-    found += [run[1], run[2]]
-    with _doing("Writing the report", "parts"):
-        results = [out / name for name in ("pair", "insertion", "map")]
-        written = write_report(
-            results, out / "report", formats=("html", "md"), title=TITLE, replace=True
-        )
     say(console, "Five findings")
     say(console)
     for number, sentence in enumerate(found, 1):
         say(console, f"{number}. {sentence}")
     say(console)
     say(console, f"Results: {out}")
-    say(console, f"The report: {written[0]} (open it in a browser; PNGs of all charts beside it)")
+    say(console, f"The report: {written} (open it in a browser; PNGs of all charts beside it)")
+
+
+def _studies(out: Path, size: Size) -> list[str]:
+    """All three, those with the most charts before the last: they are drawn meanwhile."""
+    from mindshare.cli.screen import say, stdout
+
+    base = _in_memory(MODEL)
+    chart = _map(base, out / "map")
+    say(stdout(), "Three studies, each with its charts and tables:")
+    say(stdout())
+    with _doing("Inserting 55 slashes into word problems", "passes") as bar:
+        from mindshare.recipes.meaningless_tokens.study import run_study as problems
+
+        run = problems(base, out=out / "insertion", n=size.problems, replace=True, report=bar)
+    with _doing("Comparing the base and the tuned model on maps", "passes") as bar:
+        from mindshare.recipes.building_blocks.study import run_study as maps
+
+        tuned = _in_memory(TUNED)
+        pair = maps(base, tuned, out=out / "pair", n=size.maps, replace=True, progress=bar)
+    return [*sentences(chart.measurements[MODEL])[:1], pair[1], pair[3], run[1], run[2]]
+
+
+def _report(out: Path) -> Path:
+    from mindshare.report import write_report
+
+    results = [out / name for name in ("pair", "insertion", "map")]
+    return write_report(results, out / "report", formats=("html", "md"), title=TITLE, replace=True)[
+        0
+    ]
 
 
 @contextmanager
@@ -114,24 +132,37 @@ def _doing(what: str, unit: str) -> Iterator[Any]:
         yield bar
 
 
-def _map(folder: Path) -> Chart:
+def _share_the_cores() -> None:
+    """Threads that wait must not spin: beside other work that made passes ten times slower.
+
+    Read by torch's threads when torch is first imported, which is after this.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def _in_memory(name: str) -> Any:
+    """Loaded once for all studies, which take a model as well as its name."""
+    from mindshare.models import load
+
+    return load(name)
+
+
+def _map(model: Any, folder: Path) -> Chart:
     """One map, one model: shown by token class, measured, drawn."""
     from mindshare.charts import shares
     from mindshare.charts.candidates import Loading
     from mindshare.cli.measure import show_tables
     from mindshare.cli.screen import say, stdout
     from mindshare.cli.tokens import show_classed
-    from mindshare.models import load
     from mindshare.prompts import Prompt
     from mindshare.study import encode_for
     from mindshare.tokens import classify, parse_classes
 
     prompt, console = Prompt.from_text(TEXT, id=ID), stdout()
-    loaded = load(MODEL)
     say(console, "A map as the model reads it, by token class")
     say(console)
-    show_classed(console, classify(encode_for(loaded, prompt), parse_classes(CLASSES)))
-    chart = shares({MODEL: loaded}, prompt, classes=CLASSES, width="page", loading=Loading())
+    show_classed(console, classify(encode_for(model, prompt), parse_classes(CLASSES)))
+    chart = shares({MODEL: model}, prompt, classes=CLASSES, width="page", loading=Loading())
     chart.save(folder, replace=True)
     say(console)
     say(console, f"Where {MODEL} looks")

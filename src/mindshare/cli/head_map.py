@@ -16,22 +16,29 @@ from mindshare.cli.charting import (
 )
 from mindshare.cli.options import (
     WHAT,
+    BadRowsOption,
     ChatOption,
     ClassOption,
+    ColumnOption,
     DataOption,
     DtypeOption,
     FileOption,
+    FormatOption,
     LayersOption,
     LimitOption,
     Marked,
     OneQueriesOption,
     OutOption,
     PolicyOption,
+    ProgressOption,
     QuietOption,
     ReplaceOption,
+    SampleOption,
+    SampleSeedOption,
     SaveStudyOption,
     TextOption,
     TrustRemoteCode,
+    WhereOption,
 )
 
 Shown = Annotated[
@@ -55,6 +62,12 @@ def head_map(
     data: DataOption = None,
     marked: Marked = False,
     limit: LimitOption = None,
+    format: FormatOption = "auto",
+    column: ColumnOption = None,
+    where: WhereOption = None,
+    sample: SampleOption = None,
+    sample_seed: SampleSeedOption = 0,
+    bad_rows: BadRowsOption = "stop",
     class_: ClassOption = None,
     show: Shown = None,
     policy: PolicyOption = "priority",
@@ -70,6 +83,7 @@ def head_map(
     out: OutOption = None,
     replace: ReplaceOption = False,
     save_study: SaveStudyOption = None,
+    progress: ProgressOption = "auto",
     quiet: QuietOption = False,
 ) -> None:
     """Draw one token class by layer and head: a map a model, and what differs from the first.
@@ -86,10 +100,13 @@ def head_map(
     from mindshare.cli.sources import Source
 
     cls = one_class(class_, show)
+    data_options = (format, column, where, sample, sample_seed, bad_rows)
+    source = Source(text, file, chat, data, marked, *data_options)
     run = Run(
         context=context,
         models=models,
-        prompts=Source(text, file, chat, data, marked).read(limit=limit),
+        source=source,
+        prompts=source.read(limit=limit),
         definition={
             "classes": class_,
             "policy": policy,
@@ -99,6 +116,7 @@ def head_map(
         drawing={"palette": palette, "labels": labels, "width": width, "title": title},
         dtype=dtype,
         trust_remote_code=trust_remote_code,
+        progress=progress,
         quiet=quiet,
         save_study=save_study,
     )

@@ -10,18 +10,25 @@ from mindshare.cli.charting import LOOK, LabelsOption, ModelsArgument, PaletteOp
 from mindshare.cli.options import (
     SOURCE,
     WHAT,
+    BadRowsOption,
     ChatOption,
+    ColumnOption,
     DataOption,
     DtypeOption,
     FileOption,
+    FormatOption,
     LayersOption,
     LimitOption,
     Marked,
     OutOption,
+    ProgressOption,
     QuietOption,
     ReplaceOption,
+    SampleOption,
+    SampleSeedOption,
     SaveStudyOption,
     TrustRemoteCode,
+    WhereOption,
 )
 
 if TYPE_CHECKING:
@@ -178,6 +185,12 @@ def insert(
     data: DataOption = None,
     marked: Marked = False,
     limit: LimitOption = None,
+    format: FormatOption = "auto",
+    column: ColumnOption = None,
+    where: WhereOption = None,
+    sample: SampleOption = None,
+    sample_seed: SampleSeedOption = 0,
+    bad_rows: BadRowsOption = "stop",
     insert: Insert = None,
     at: At = None,
     against: Against = None,
@@ -198,6 +211,7 @@ def insert(
     out: OutOption = None,
     replace: ReplaceOption = False,
     save_study: SaveStudyOption = None,
+    progress: ProgressOption = "auto",
     quiet: QuietOption = False,
 ) -> None:
     """Show what an inserted run of tokens does to the attention of every head.
@@ -215,11 +229,13 @@ def insert(
     from mindshare.cli.selection import parse_layers
     from mindshare.cli.sources import Source
 
-    source = Source(text, file, chat, data, marked)
+    data_options = (format, column, where, sample, sample_seed, bad_rows)
+    source = Source(text, file, chat, data, marked, *data_options)
     prompts = source.read(limit=limit) if system is None else [_chat(source, system)]
     run = Run(
         context=context,
         models=models,
+        source=source,
         prompts=prompts,
         definition={
             "insert": insert or ["/ *55"],
@@ -239,6 +255,7 @@ def insert(
         drawing={"palette": palette, "labels": labels},
         dtype=dtype,
         trust_remote_code=trust_remote_code,
+        progress=progress,
         quiet=quiet,
         save_study=save_study,
     )

@@ -16,25 +16,32 @@ from mindshare.cli.options import (
     MODEL,
     RANGES,
     WHAT,
+    BadRowsOption,
     ChatOption,
     ChunkTokensOption,
     ClassOption,
+    ColumnOption,
     DataOption,
     DeviceOption,
     DtypeOption,
     FileOption,
+    FormatOption,
     LayersOption,
     LimitOption,
     Marked,
     Model,
     OutOption,
     PolicyOption,
+    ProgressOption,
     QueriesOption,
     QuietOption,
     ReplaceOption,
+    SampleOption,
+    SampleSeedOption,
     SaveStudyOption,
     TextOption,
     TrustRemoteCode,
+    WhereOption,
 )
 
 if TYPE_CHECKING:
@@ -96,6 +103,12 @@ def measure(
     data: DataOption = None,
     marked: Marked = False,
     limit: LimitOption = None,
+    format: FormatOption = "auto",
+    column: ColumnOption = None,
+    where: WhereOption = None,
+    sample: SampleOption = None,
+    sample_seed: SampleSeedOption = 0,
+    bad_rows: BadRowsOption = "stop",
     class_: ClassOption = None,
     policy: PolicyOption = "priority",
     measures: Measures = None,
@@ -112,6 +125,7 @@ def measure(
     out: OutOption = None,
     replace: ReplaceOption = False,
     save_study: SaveStudyOption = None,
+    progress: ProgressOption = "auto",
     quiet: QuietOption = False,
 ) -> None:
     """Measure where the attention goes, by token class, per layer and head.
@@ -124,12 +138,13 @@ def measure(
       mindshare measure smollm2 --data rows.jsonl --class digit=digit --heads mean
     """
     from mindshare.cli.destination import check_folder, default_folder
+    from mindshare.cli.progress import progress_form, run_progress
     from mindshare.cli.screen import progress_bar
     from mindshare.cli.selection import parse_selection
     from mindshare.cli.sources import Source
     from mindshare.cli.study_file import study_files, write_study
     from mindshare.models import load
-    from mindshare.study import as_prompts, build_study
+    from mindshare.study import Into, as_prompts, build_study
     from mindshare.study import measure as run
 
     study = build_study(
@@ -142,13 +157,16 @@ def measure(
         near=_nearest_queries(near, include_diagonal),
         chunk_tokens=chunk_tokens,
     )
-    prompts = as_prompts(Source(text, file, chat, data, marked).read(limit=limit))
+    data_options = (format, column, where, sample, sample_seed, bad_rows)
+    source = Source(text, file, chat, data, marked, *data_options)
+    prompts = as_prompts(source.read(limit=limit))
     files = study_files(context.command, context.params, prompts)
     if save_study is not None:
         write_study(save_study, files, replace=replace)
         return
     folder = out or default_folder(model, prompts, study=study.hash, adapter=adapter, dtype=dtype)
-    check_folder(folder, replace=replace)
+    if not source.many:
+        check_folder(folder, replace=replace)
     loaded = load(
         model,
         adapter=adapter,
@@ -157,9 +175,14 @@ def measure(
         trust_remote_code=trust_remote_code,
         progress=not quiet,
     )
-    with progress_bar(show=not quiet) as progress:
-        found = run(loaded, prompts, study=study, progress=progress)
-    found.save(folder, replace=replace, beside=files)
+    if source.many:
+        with run_progress(progress_form(progress, quiet)) as told:
+            into = Into(folder, source.on_bad_rows, replace, told, files)
+            found = run(loaded, prompts, study=study, into=into)
+    else:
+        with progress_bar(show=not quiet) as bar:
+            found = run(loaded, prompts, study=study, progress=bar)
+        found.save(folder, replace=replace, beside=files)
     _show(found, study, folder, quiet=quiet)
 
 

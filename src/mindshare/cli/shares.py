@@ -17,22 +17,29 @@ from mindshare.cli.charting import (
 from mindshare.cli.options import (
     RANGES,
     WHAT,
+    BadRowsOption,
     ChatOption,
     ClassOption,
+    ColumnOption,
     DataOption,
     DtypeOption,
     FileOption,
+    FormatOption,
     LayersOption,
     LimitOption,
     Marked,
     OneQueriesOption,
     OutOption,
     PolicyOption,
+    ProgressOption,
     QuietOption,
     ReplaceOption,
+    SampleOption,
+    SampleSeedOption,
     SaveStudyOption,
     TextOption,
     TrustRemoteCode,
+    WhereOption,
 )
 
 Heads = Annotated[
@@ -52,6 +59,12 @@ def shares(
     data: DataOption = None,
     marked: Marked = False,
     limit: LimitOption = None,
+    format: FormatOption = "auto",
+    column: ColumnOption = None,
+    where: WhereOption = None,
+    sample: SampleOption = None,
+    sample_seed: SampleSeedOption = 0,
+    bad_rows: BadRowsOption = "stop",
     class_: ClassOption = None,
     policy: PolicyOption = "priority",
     measure: MeasureOption = "mass",
@@ -67,6 +80,7 @@ def shares(
     out: OutOption = None,
     replace: ReplaceOption = False,
     save_study: SaveStudyOption = None,
+    progress: ProgressOption = "auto",
     quiet: QuietOption = False,
 ) -> None:
     """Draw how much attention each token class gets, layer by layer, one bar a model.
@@ -85,10 +99,13 @@ def shares(
     from mindshare.cli.selection import parse_selection
     from mindshare.cli.sources import Source
 
+    data_options = (format, column, where, sample, sample_seed, bad_rows)
+    source = Source(text, file, chat, data, marked, *data_options)
     run = Run(
         context=context,
         models=models,
-        prompts=Source(text, file, chat, data, marked).read(limit=limit),
+        source=source,
+        prompts=source.read(limit=limit),
         definition={
             "classes": class_,
             "policy": policy,
@@ -99,6 +116,7 @@ def shares(
         drawing={"palette": palette, "labels": labels, "width": width, "title": title},
         dtype=dtype,
         trust_remote_code=trust_remote_code,
+        progress=progress,
         quiet=quiet,
         save_study=save_study,
     )

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from mindshare.prompts import Prompt
 
 STUDY, PROMPTS = "study.toml", "prompts.jsonl"
-SOURCES = ("text", "file", "chat", "data", "system", "marked", "limit")
+SOURCES = (
+    *("text", "file", "chat", "data", "system", "marked", "limit"),
+    *("format", "column", "where", "sample", "sample_seed", "bad_rows"),
+)
 _PATHS = ("file", "chat", "data")
 # Where results go, and how much is said, is no part of a study.
-_APART = ("out", "replace", "quiet", "save_study", "help")
+_APART = ("out", "replace", "quiet", "progress", "save_study", "help")
 
 
 def study_files(
@@ -113,9 +116,14 @@ def _arguments(parameter: Any, value: Any, path: Path) -> Iterator[str]:
 def _word(value: Any, parameter: Any, path: Path) -> str:
     if isinstance(value, dict | list):
         raise _unreadable(field_of(parameter), value, path, "a text or a number")
-    if parameter.name in _PATHS and isinstance(value, str):
+    if parameter.name in _PATHS and isinstance(value, str) and not _no_path(value):
         return str(path.parent / value)
     return str(value)
+
+
+def _no_path(value: str) -> bool:
+    """Standard input, or a dataset of the hub."""
+    return value == "-" or value.startswith("hf:")
 
 
 def _unreadable(field: str, value: Any, path: Path, allowed: str) -> SelectionError:
@@ -167,4 +175,5 @@ def _row(prompt: Prompt) -> dict[str, Any]:
         row["spans"] = {
             name: [list(one) for one in ranges] for name, ranges in prompt.spans.items()
         }
-    return row
+    beside = {"group": prompt.group, "answer": prompt.answer}
+    return row | {name: value for name, value in beside.items() if value is not None}

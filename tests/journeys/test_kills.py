@@ -1,0 +1,46 @@
+"""A run that is killed at any moment, any number of times, ends in the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def killed(folder: Path, kills: int) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.journeys.killing", str(folder), str(kills), "1"],
+        cwd=ROOT,
+        env=os.environ | {"TOKENIZERS_PARALLELISM": "false"},
+        capture_output=True,
+        text=True,
+        timeout=3000,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def tables(folder: Path) -> dict[str, str]:
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.glob("*.parquet"))
+    }
+
+
+@pytest.mark.parametrize(
+    "kills", [8, pytest.param(200, marks=pytest.mark.slow, id="200 (slow)")], ids=str
+)
+def test_a_killed_run_ends_in_the_same_bytes(tmp_path: Path, kills: int) -> None:
+    said = killed(tmp_path / "killed", kills)
+    assert said.startswith(f"{kills} ")
+    disturbed, undisturbed = tables(tmp_path / "killed"), tables(tmp_path / "killed-timed")
+    assert len(undisturbed) == 6
+    assert disturbed == undisturbed
+    assert not (tmp_path / "killed" / ".finalising").exists()
