@@ -27,7 +27,8 @@ NO_MEMORY = "not enough memory"
 def apart(call: str, *, limit_gb: float | None = None) -> Any:
     """The value of a call in a fresh process, or NO_MEMORY where it does not fit."""
     limit = "" if limit_gb is None else _limit(limit_gb)
-    code = f"import json; from bench import speed, memory; {limit}print(json.dumps({call}))"
+    modules = "from bench import datasets, memory, speed, statistics; "
+    code = f"import json; {modules}{limit}print(json.dumps({call}))"
     started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, capture_output=True, text=True
@@ -89,12 +90,22 @@ def insertion() -> dict[str, Any]:
     return apart("speed.insertion()")
 
 
+def dataset() -> dict[str, Any]:
+    return apart("datasets.dataset()")
+
+
+def statistics() -> dict[str, Any]:
+    return apart("statistics.times()")
+
+
 PARTS = {
     "speed": speed,
     "reported": reported,
     "eager": eager,
     "batch": batch,
     "insertion": insertion,
+    "dataset": dataset,
+    "statistics": statistics,
     "memory": memory,
     "chart": chart,
     "long": long,

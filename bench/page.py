@@ -14,6 +14,8 @@ BATCH_TARGET = 1.15
 MEMORY_TARGET = 1.25
 CHART_TARGET = 1.3
 INSERTION_TARGET = 1.3
+DATASET_TARGET, EAGER_TARGET = 1.25, 2.0
+STATISTICS_TARGET = 5.0
 
 
 def write_page(results: dict[str, Any], path: Path) -> None:
@@ -22,6 +24,8 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "speed": _speed,
         "batch": _batch,
         "insertion": _insertion,
+        "dataset": _dataset,
+        "statistics": _statistics,
         "memory": _memory,
         "chart": _chart,
         "long": _long,
@@ -39,9 +43,9 @@ all layers and heads, {machine["cores"]} cores ({machine["processor"]}, {machine
 {machine["python"]}. The baseline is the plain forward pass with transformers' `sdpa` attention, of
 the base model without its language-model head. Made by `make bench`, which writes this page from
 `bench/results.json`; one part can be repeated with `python -m bench speed` (or `reported`, `eager`,
-`batch`, `insertion`, `memory`, `chart`, `long`). Ways are run in turn, round after round, and a
-ratio is the median of the rounds' own ratios: on a shared machine times drift by more than what is
-measured.
+`batch`, `insertion`, `dataset`, `statistics`, `memory`, `chart`, `long`). Ways are run in turn,
+round after round, and a ratio is the median of the rounds' own ratios: on a shared machine times
+drift by more than what is measured.
 """
 
 
@@ -119,6 +123,37 @@ def _insertion(results: dict[str, Any]) -> str:
 length: tokenising, aligning, received attention of every token in every head of each version, and
 the comparison of the two attention matrices, against the 60 plain passes
 ({median(found["plain"]):.1f} s): {said}. {len(found["plain"])} rounds.
+"""
+
+
+def _dataset(results: dict[str, Any]) -> str:
+    found = results["dataset"]
+    run, plain = sum(found["run"]), sum(found["plain"])
+    faster = found["eager"][0] / found["run"][0]
+    memory = found["memory_gb"]
+    return f"""## A thousand prompts
+
+{found["prompts"]:,} prompts of 20 to 400 tokens ({found["tokens"]:,} tokens, written by a seeded
+generator), mass and received of all heads, from texts to Parquet tables with everything kept in the
+run's store: {run:.0f} s, {found["tokens"] / run:,.0f} tokens a second. Plain passes over the same
+prompts in length-sorted batches: {plain:.0f} s. In {len(found["run"])} interleaved slices, median
+of their ratios: {_judged(_ratio(found, "run"), DATASET_TARGET)}. The best batched loop over
+`output_attentions` (batches of {found["eager_tokens"]:,} tokens; it only computes masses and
+column sums) took {faster:.1f} times as long as the run on the first slice (target: at least
+{EAGER_TARGET:.0f}{"" if faster >= EAGER_TARGET else ", missed"}). Largest resident memory in each
+slice, in order: {", ".join(f"{x:.2f}" for x in memory)} GB.
+"""
+
+
+def _statistics(results: dict[str, Any]) -> str:
+    found = dict(results["statistics"])
+    shape = found.pop("shape")
+    rows = "\n".join(f"- {name}: {seconds:.2f} s" for name, seconds in found.items())
+    return f"""## Statistics
+
+{shape}, the quickest of several rounds (target: under {STATISTICS_TARGET:.0f} s):
+
+{rows}
 """
 
 

@@ -1,16 +1,14 @@
 """How long the statistics take: 1,000 prompts × 784 heads × 10,000 resamples.
 
-    OMP_NUM_THREADS=2 python -m bench.statistics
-
-Made-up numbers of the shape of a study (SmolLM2 has 270 heads, Qwen2.5-7B 784). Prints the quickest
-of several rounds: on a shared machine the others measure the neighbours.
+Made-up numbers of the shape of a study (SmolLM2 has 270 heads, Qwen2.5-7B 784). The quickest
+of several rounds counts: on a shared machine the others measure the neighbours.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from mindshare.stats.permutation import sign_flip
 PROMPTS, CELLS, ROUNDS = 1_000, 784, 5
 
 
-def main() -> None:
+def times() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     of_a, of_b = rng.gamma(2, 0.01, (2, PROMPTS, CELLS))
     units, groups = np.arange(PROMPTS), np.arange(PROMPTS) // 3
@@ -36,11 +34,8 @@ def main() -> None:
         "sign flips: p-values and max-T": lambda: sign_flip(of_b - of_a, plain),
         "a whole contrast": lambda: paired(of_a, of_b, plain, units),
     }
-    threads = os.environ.get("OMP_NUM_THREADS", "all")
-    print(f"{PROMPTS:,} prompts × {CELLS} cells × {plain.resamples:,} resamples, ", end="")
-    print(f"threads: {threads}, the quickest of {ROUNDS}")
-    for name, case in cases.items():
-        print(f"  {name:50} {_quickest(case):6.2f} s")
+    shape = f"{PROMPTS:,} prompts × {CELLS} cells × {plain.resamples:,} resamples"
+    return {"shape": shape} | {name: _quickest(case) for name, case in cases.items()}
 
 
 def _quickest(case: Callable[[], object]) -> float:
@@ -50,7 +45,3 @@ def _quickest(case: Callable[[], object]) -> float:
         case()
         took.append(time.perf_counter() - start)
     return min(took)
-
-
-if __name__ == "__main__":
-    main()

@@ -24,6 +24,8 @@ from mindshare.models import (
     load_reader,
     wrap,
 )
+from mindshare.study import Asking, Progress, Shelf, Study
+from mindshare.workers import ModelSpec, Place
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Loading:
     device: str | None = None
     trust_remote_code: bool = False
     progress: bool = True
+    place: Place | None = None  # where the models run; None: in this process
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,24 @@ class Candidate:
             trust_remote_code=self.loading.trust_remote_code,
             progress=self.loading.progress,
         )
+
+    @contextmanager
+    def asking(
+        self, study: Study, *, shelf: Shelf | None = None, progress: Progress | None = None
+    ) -> Iterator[Asking]:
+        """The study put to this model, here or where `loading` says."""
+        if isinstance(self.model, LoadedModel) or self.loading.place is None:
+            with self.loaded() as loaded:
+                yield Asking.of(loaded, study, shelf=shelf, progress=progress)
+            return
+        spec = ModelSpec(
+            str(self.model),
+            dtype=self.loading.dtype,
+            device=self.loading.device,
+            trust_remote_code=self.loading.trust_remote_code,
+        )
+        with self.loading.place.answering(spec) as answerer:
+            yield Asking.by(answerer, self.reader, study, shelf=shelf, progress=progress)
 
     @contextmanager
     def loaded(self) -> Iterator[LoadedModel]:

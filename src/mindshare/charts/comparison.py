@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.charts.candidates import Candidate
-from mindshare.charts.reading import Reading, read_prompts
+from mindshare.charts.reading import Reading, read_prompts, unreadable
+from mindshare.errors import MindshareError, PromptError
 from mindshare.prompts import Prompt
 from mindshare.stats import Resampling, contrast
-from mindshare.study import Asking, Into, Keeping, Measurement, Study, fixed_parts
+from mindshare.study import Into, Keeping, Measurement, Study, fixed_parts
 
 Progress = Callable[[str, int, int], None]  # model's label, prompts done, prompts in all
 
@@ -60,16 +61,28 @@ def compare(
     into: Into | None = None,
 ) -> Comparison:
     """Each model's measurement; what `into` holds already is not measured again."""
+    refused: dict[str, MindshareError] = {}
+    if into is not None and into.bad_rows == "skip":
+        # What one model can't read is left out for all: differences are taken prompt by prompt.
+        for candidate in candidates:
+            refused |= unreadable(candidate, prompts, study)
+    bad = [prompt for prompt in prompts if prompt.id in refused]
+    prompts = [prompt for prompt in prompts if prompt.id not in refused]
+    if not prompts:
+        raise PromptError("none of the prompts can be measured", next_step="see --bad-rows stop")
     readings = [read_prompts(candidate, prompts, study) for candidate in candidates]
     with ExitStack() as open_run:
         keeping = None
         if into is not None:
             opened = into.open(fixed_parts(study), models=len(candidates))
             keeping = open_run.enter_context(opened)
+            for prompt in bad:
+                keeping.shelf(candidates[0].label).refuse(prompt, refused[prompt.id])
         found = {
             candidate.label: _measured(candidate, prompts, study, keeping or progress)
             for candidate in candidates
         }
+        left_out = [] if keeping is None else keeping.left_out_words()
     alike = len({reading.ids for reading in readings}) == 1
     notes = [
         note if alike else f"{reading.label}: {note}"
@@ -79,7 +92,7 @@ def compare(
     notes += [note for a, b in combinations(readings, 2) for note in _tokens_note(a, b)]
     notes += _layer_notes(candidates)
     notes += [note for a, b in combinations(found, 2) for note in _same_weights(found, a, b)]
-    return Comparison(found, tuple(dict.fromkeys(notes)), groups_of(prompts))
+    return Comparison(found, tuple(dict.fromkeys([*left_out, *notes])), groups_of(prompts))
 
 
 def groups_of(prompts: Sequence[Prompt]) -> dict[str, str] | None:
@@ -99,14 +112,12 @@ def _measured(
     told: Keeping | Progress | None,
 ) -> Measurement:
     label = candidate.label
-    with candidate.loaded() as loaded:
-        if isinstance(told, Keeping):
-            asking = Asking.of(
-                loaded, study, shelf=told.shelf(label), progress=told.progress(label)
-            )
-        else:
-            progress = None if told is None else partial(told, label)
-            asking = Asking.of(loaded, study, progress=progress)
+    if isinstance(told, Keeping):
+        shelf, report = told.shelf(label), told.progress(label)
+        opened = candidate.asking(study, shelf=shelf, progress=report)
+    else:
+        opened = candidate.asking(study, progress=None if told is None else partial(told, label))
+    with opened as asking:
         return asking.measure(prompts)
 
 

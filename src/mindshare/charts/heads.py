@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mindshare.errors import SelectionError, nearest
+from mindshare.stats.labels import LEFT, RESTING
+from mindshare.stats.response import RESPONSE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +22,7 @@ OneGiven: TypeAlias = str | Sequence[Head]
 HeadsGiven: TypeAlias = OneGiven | Mapping[str, OneGiven] | None
 _HEAD = re.compile(r"\s*(\d{1,5})\s*\.\s*(\d{1,5})\s*")
 _ALLOWED = "LAYER.HEAD, 0-based, such as 0.0,0.7"
+RANKED_BY = tuple(measure for measure in RESPONSE if measure != LEFT)
 _LARGER_IS_LESS = ("shape", "affine_r2", "affine_r2_after", "weight_evenness", "value_evenness")
 _RATIOS = ("amplitude", "peak_ratio", "factor", "retained")
 
@@ -82,12 +85,16 @@ def check_heads(
 
 
 def top_heads(summary: pa.Table, model: str, condition: str, *, by: str, count: int) -> list[Head]:
-    """The heads of a `response_summary` whose number says that they change most."""
+    """The heads of a `response_summary` whose number says that they change most.
+
+    Heads that rest are not ranked: whatever they give these tokens is next to nothing.
+    """
     rows = [
         row
         for row in summary.to_pylist()
         if (row["model"], row["condition"], row["measure"]) == (model, condition, by)
         and row["mean"] is not None
+        and row["label"] != RESTING
     ]
     if not rows:
         raise SelectionError(

@@ -17,6 +17,7 @@ from mindshare.charts.candidates import Candidate, Loading, candidates
 from mindshare.charts.chart import Chart
 from mindshare.charts.comparison import Progress, groups_of
 from mindshare.charts.heads import (
+    RANKED_BY,
     Head,
     HeadsGiven,
     check_heads,
@@ -29,7 +30,7 @@ from mindshare.charts.insertion_words import alignment_notes, findings
 from mindshare.errors import SelectionError, nearest
 from mindshare.figures import Style
 from mindshare.naming import file_word
-from mindshare.stats import RESPONSE, Resampling, Thresholds, phases, respond, summarise_response
+from mindshare.stats import Resampling, Thresholds, phases, respond, summarise_response
 from mindshare.study import (
     InsertionStudy,
     Into,
@@ -141,10 +142,10 @@ class _Asked:
         top = self.parts.get("top")
         if top is not None and top < 1:
             raise SelectionError(f"top={top} draws no head", allowed="1, 2, 3, …")
-        if self.by not in RESPONSE:
+        if self.by not in RANKED_BY:
             raise SelectionError(
-                f"heads can't be ranked by {self.by!r}{nearest(self.by, RESPONSE)}",
-                allowed=", ".join(RESPONSE),
+                f"heads can't be ranked by {self.by!r}{nearest(self.by, RANKED_BY)}",
+                allowed=", ".join(RANKED_BY),
             )
         if self.shown not in [prompt.id for prompt in self.prompts]:
             raise SelectionError(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mindshare.charts.candidates import Candidate
-from mindshare.errors import ClassRuleError
+from mindshare.errors import ClassRuleError, MindshareError
 from mindshare.prompts import Prompt
 from mindshare.study import Study, check_selection, check_spans, encode_for
 from mindshare.tokens import Classed, classify, parse_queries, query_mask
@@ -49,6 +49,23 @@ def read_prompts(candidate: Candidate, prompts: Sequence[Prompt], study: Study) 
         n_tokens=totals,
         notes=tuple(_overlap_notes(overlaps)),
     )
+
+
+def unreadable(
+    candidate: Candidate, prompts: Sequence[Prompt], study: Study
+) -> dict[str, MindshareError]:
+    """The prompts that this model can't be asked about, by id, and why."""
+    found: dict[str, MindshareError] = {}
+    for prompt in prompts:
+        try:
+            encoded = encode_for(candidate.reader, prompt)
+            check_spans(study, [encoded])
+            classed = classify(encoded, study.token_classes())
+            for queries in study.queries:
+                query_mask(parse_queries(queries), encoded, classed)
+        except MindshareError as error:
+            found[prompt.id] = error
+    return found
 
 
 def _totals(classed: Iterable[Classed]) -> dict[str, float]:

@@ -116,6 +116,7 @@ class Run:
             dtype=self.dtype,
             trust_remote_code=self.trust_remote_code,
             progress=not self.quiet,
+            place=self.context.obj,
         )
         with self._watched(folder, replace) as watching:
             chart = draw(labelled(self.models), self.prompts, **asked, **watching)

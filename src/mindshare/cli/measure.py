@@ -47,7 +47,11 @@ from mindshare.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mindshare.study import Measurement, Study
+    from mindshare.prompts import Prompt
+    from mindshare.study import Into, Measurement, Study
+    from mindshare.workers import ModelSpec, Place
+
+_SHOWN = 5  # prompts that were left out, told one by one
 
 Measures = Annotated[
     list[str] | None,
@@ -143,9 +147,9 @@ def measure(
     from mindshare.cli.selection import parse_selection
     from mindshare.cli.sources import Source
     from mindshare.cli.study_file import study_files, write_study
-    from mindshare.models import load
     from mindshare.study import Into, as_prompts, build_study
     from mindshare.study import measure as run
+    from mindshare.workers import ModelSpec, Place
 
     study = build_study(
         classes=class_,
@@ -167,23 +171,35 @@ def measure(
     folder = out or default_folder(model, prompts, study=study.hash, adapter=adapter, dtype=dtype)
     if not source.many:
         check_folder(folder, replace=replace)
-    loaded = load(
-        model,
-        adapter=adapter,
-        dtype=dtype,
-        device=device,
-        trust_remote_code=trust_remote_code,
-        progress=not quiet,
-    )
+    spec = ModelSpec(model, adapter, dtype, device, None, trust_remote_code)
     if source.many:
         with run_progress(progress_form(progress, quiet)) as told:
             into = Into(folder, source.on_bad_rows, replace, told, files)
-            found = run(loaded, prompts, study=study, into=into)
+            found = _measure_into(into, spec, study, prompts, context.obj or Place(workers=1))
     else:
         with progress_bar(show=not quiet) as bar:
-            found = run(loaded, prompts, study=study, progress=bar)
+            found = run(spec.load(progress=not quiet), prompts, study=study, progress=bar)
         found.save(folder, replace=replace, beside=files)
     _show(found, study, folder, quiet=quiet)
+
+
+def _measure_into(
+    into: Into, spec: ModelSpec, study: Study, prompts: Sequence[Prompt], place: Place
+) -> Measurement:
+    """A run is opened, and refused if it must be, before any weights are read."""
+    from mindshare.charts.candidates import label_of
+    from mindshare.study import Asking, fixed_parts, write_tables
+
+    label = label_of(spec.adapter or spec.reference)
+    with into.open(fixed_parts(study)) as keeping, place.answering(spec) as answerer:
+        asking = Asking.by(
+            answerer,
+            spec.reader(),
+            study,
+            shelf=keeping.shelf(label),
+            progress=keeping.progress(label),
+        )
+        return write_tables(asking, prompts, keeping)
 
 
 def show_tables(console: Console, found: Measurement) -> None:
@@ -214,6 +230,11 @@ def _show(found: Measurement, study: Study, folder: Path, *, quiet: bool) -> Non
     from mindshare.cli.screen import say, stdout, warn
 
     console = stdout()
+    left_out = found.provenance.get("left_out", {})
+    for prompt, reason in list(left_out.items())[:_SHOWN]:
+        warn(f"left out: {prompt}: {reason}")
+    if len(left_out) > _SHOWN:
+        warn(f"{len(left_out):,} prompts left out in all: see mindshare status {folder}")
     for name in _unmatched(found, study):
         warn(f"class {name!r} matches no token of any prompt")
     if quiet:

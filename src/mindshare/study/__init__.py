@@ -5,6 +5,7 @@ An `InsertionStudy` compares a prompt with versions of it: insert, align, one pa
 
 from __future__ import annotations
 
+from mindshare.study.answers import Progress, Shelf
 from mindshare.study.encoding import as_prompts, check_selection, check_spans, encode_for
 from mindshare.study.inserting import WITHOUT, InsertionStudy, build_insertion_study
 from mindshare.study.insertion import measure_insertion
@@ -26,6 +27,8 @@ __all__ = [
     "Into",
     "Keeping",
     "Measurement",
+    "Progress",
+    "Shelf",
     "Stored",
     "Study",
     "Version",

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from mindshare.errors import PromptError, SelectionError
-from mindshare.models import LoadedModel, attention_facts
+from mindshare.models import LoadedModel, Reader, attention_facts
 from mindshare.prompts import Prompt
 from mindshare.study.answers import Answered, InMemory, Kept, Progress, Shelf
 from mindshare.study.encoding import as_loaded, as_prompts, check_selection
@@ -23,7 +23,7 @@ from mindshare.study.measurement import Measurement
 from mindshare.study.passes import Passes
 from mindshare.study.provenance import describe_run, prompt_facts, table_metadata
 from mindshare.study.reading import Read, Reading, fixed_parts
-from mindshare.study.respondent import Respondent
+from mindshare.study.respondent import Answerer, Respondent
 from mindshare.study.rows import PromptNumbers, prompt_rows
 from mindshare.study.study import Definition, Study, build_study
 from mindshare.table import joined, table
@@ -99,6 +99,21 @@ class Asking:
         reading = Reading(loaded, study, respondent.identity)
         passes = Passes(loaded.model)
         return cls(study, respondent, Answered(reading, passes, shelf or InMemory(), progress))
+
+    @classmethod
+    def by(
+        cls,
+        answerer: Answerer,
+        reader: Reader | LoadedModel,
+        study: Study,
+        *,
+        shelf: Shelf | None = None,
+        progress: Progress | None = None,
+    ) -> Asking:
+        """A model elsewhere; prompts are read here."""
+        reading = Reading(reader, study, answerer.respondent.identity)
+        answered = Answered(reading, answerer, shelf or InMemory(), progress)
+        return cls(study, answerer.respondent, answered)
 
     def measure(self, prompts: Sequence[Prompt]) -> Measurement:
         """All tables in memory."""

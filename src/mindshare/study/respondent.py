@@ -6,9 +6,10 @@ A model may be in this process, in another or on another machine; this is what c
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from mindshare.models import AttentionFacts, LoadedModel, attention_facts
+from mindshare.study.passes import Answering
 
 
 @dataclass(frozen=True)
@@ -42,3 +43,10 @@ class Respondent:
     def identity(self) -> str:
         """What decides its numbers."""
         return f"{self.fingerprint} {self.dtype} {self.device.partition(':')[0]}"
+
+
+class Answerer(Answering, Protocol):
+    """Someone who answers, and who that is."""
+
+    @property
+    def respondent(self) -> Respondent: ...

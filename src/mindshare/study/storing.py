@@ -30,6 +30,7 @@ from mindshare.study.reading import Read
 if TYPE_CHECKING:
     from mindshare.attention.batches import Answer
 
+_SHOWN = 3  # prompts that were left out, named in a sentence
 BadRows = Literal["stop", "skip"]
 
 
@@ -96,6 +97,13 @@ class Keeping:
                 )
 
         return report
+
+    def left_out_words(self) -> list[str]:
+        """The same for a reader: how many, and the first of them."""
+        left = self.left_out()
+        first = "; ".join(f"{who}: {why}" for who, why in list(left.items())[:_SHOWN])
+        more = "; …" if len(left) > _SHOWN else ""
+        return [f"Left out, {len(left):,} in all: {first}{more}"] if left else []
 
     def left_out(self) -> dict[str, str]:
         """What could not be measured, and why; stands in the manifest, too."""
