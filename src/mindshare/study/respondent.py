@@ -22,6 +22,7 @@ class Respondent:
     device: str
     facts: AttentionFacts
     verdict: dict[str, Any]  # of the self-check
+    processor: str = ""  # its kind: the last digits depend on it
 
     @classmethod
     def of(cls, loaded: LoadedModel) -> Respondent:
@@ -37,12 +38,22 @@ class Respondent:
             device=str(loaded.device),
             facts=attention_facts(loaded.model),
             verdict=asdict(verify(loaded.model)),
+            processor=_processor(loaded.device),
         )
 
     @property
     def identity(self) -> str:
         """What decides its numbers."""
-        return f"{self.fingerprint} {self.dtype} {self.device.partition(':')[0]}"
+        device = self.device.partition(":")[0]
+        return f"{self.fingerprint} {self.dtype} {device} {self.processor}"
+
+
+def _processor(device: Any) -> str:
+    import torch
+
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return torch.backends.cpu.get_cpu_capability()
 
 
 class Answerer(Answering, Protocol):

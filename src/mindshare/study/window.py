@@ -6,8 +6,9 @@ the window is built, and only so large a one as a viewer can show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,12 +114,26 @@ class _Looking:
 
 
 def _range(tokens: tuple[int, int] | None, count: int) -> tuple[int, int]:
-    start, stop = tokens or (0, count)
+    start, stop = (0, count) if tokens is None else _two_numbers(tokens, count)
     if not 0 <= start < stop <= count:
         raise SelectionError(
             f"tokens {start} to {stop} are no part of the prompt",
             allowed=f"(first, one past the last) within 0 to {count}",
         )
+    return start, stop
+
+
+def _two_numbers(tokens: object, count: int) -> tuple[int, int]:
+    """Anyone may pass anything: two whole numbers, or a refusal."""
+    found = list(tokens) if isinstance(tokens, Sequence) and not isinstance(tokens, str) else []
+    try:
+        start, stop = (index(one) for one in found)
+    except (TypeError, ValueError):
+        raise SelectionError(
+            f"tokens={tokens!r} is no range of tokens",
+            allowed=f"(first, one past the last), whole numbers within 0 to {count}",
+            next_step="choose a range, e.g. tokens=(0, 200)",
+        ) from None
     return start, stop
 
 
