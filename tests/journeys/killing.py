@@ -1,9 +1,9 @@
 """`python -m tests.journeys.killing FOLDER KILLS SEED`: 300 prompts, killed again and again.
 
-A child measures into FOLDER and is killed with SIGKILL after a random time; the next goes on. Each
-of them draws a batch size of its own. In the end one is left alone. Children are forked from this
-process, which has loaded everything: what is killed is the run, not the start of Python. Prints how
-many were killed, and at which moments of the run.
+A child measures into FOLDER/N and is killed with SIGKILL after a random time; the next goes on,
+with a batch size of its own, until the run is finished. Then the next folder is begun. Children are
+forked from this process, which has loaded everything: the run is killed, not the start of Python.
+FOLDER/alone holds an undisturbed run. Prints how many were killed, and at which moments.
 """
 
 from __future__ import annotations
@@ -38,22 +38,29 @@ def main(folder: Path, kills: int, seed: int) -> None:
         sharpen(tiny.llama(max_position_embeddings=256)), tiny.tokenizer(), name="tiny-llama"
     )
     texts, chance = prompts(), random.Random(seed)
-    whole = _alone(model, texts, folder.with_name(folder.name + "-timed"), 512)
+    folder.mkdir(parents=True)
+    whole = _alone(model, texts, folder / "alone")
     killed: dict[str, int] = {}
+    number = 0
     while sum(killed.values()) < kills:
-        child = _start(model, texts, folder, chance.choice((1, 64, 300, 4096)))
-        time.sleep(chance.uniform(0, whole * 0.7))
-        moment = _moment(folder)
+        here = folder / str(number)
+        child = _start(model, texts, here, chance.choice((1, 64, 300, 4096)))
+        time.sleep(chance.uniform(0, whole * chance.choice((0.1, 0.4))))
+        moment = _moment(here)
         os.kill(child, signal.SIGKILL)
-        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == -signal.SIGKILL:
             killed[moment] = killed.get(moment, 0) + 1
-    _alone(model, texts, folder, 512)
+        if moment == "finished":
+            number += 1
+    for one in range(number + 1):
+        _alone(model, texts, folder / str(one))
     print(sum(killed.values()), killed)
 
 
-def _alone(model: object, texts: list[str], folder: Path, tokens: int) -> float:
+def _alone(model: object, texts: list[str], folder: Path) -> float:
     started = time.perf_counter()
-    child = _start(model, texts, folder, tokens)
+    child = _start(model, texts, folder, 512)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code:
         raise SystemExit(f"the run that was left alone ended with {code}")
