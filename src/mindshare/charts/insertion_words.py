@@ -1,6 +1,6 @@
 """What an insertion did, in sentences made from the numbers they state; and what to know first.
 
-Claims nothing that the intervals do not carry. Knows tables, draws nothing.
+Claims nothing that the tests do not carry. Knows tables, draws nothing.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mindshare.stats import LABELS, Resampling, contrast_conditions, label_counts
+from mindshare.stats import LABELS, Resampling, contrast_conditions, label_counts, ranked
+from mindshare.stats.student import ALPHA
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from mindshare.study import Versions
 
 Row = dict[str, Any]
+# What a description of the same results compares too: one difference, one correction, one verdict.
+_FAMILY = ("weight_evenness", "value_evenness", "retained", "divergence", "amplitude")
 
 
 def alignment_notes(readings: Mapping[str, Sequence[Versions]]) -> tuple[str, ...]:
@@ -107,13 +110,15 @@ class _Numbers:
         if not rows:
             return f"No original token stands after {condition!r}: nothing can be rescaled."
         low = min(rows, key=lambda layer: rows[layer]["mean"])
+        everywhere = self.overall[condition, "affine_r2", None]
         after = self.by_layer[condition, "affine_r2_after", first]
         factor = self.overall[condition, "factor", None]
         kept = self.overall[condition, "retained", None]
         return (
-            f"One factor for each query explains {_value(after)} of the new weights of the tokens "
-            f"after {condition!r} in layer {first}, {_value(rows[first])} of those of all original "
-            f"tokens there, and least, {_value(rows[low])}, in layer {low}; the mean factor is "
+            f"One factor for each query explains {_value(everywhere)} of the new weights of all "
+            f"original tokens over all layers, {_value(rows[first])} in layer {first}, and "
+            f"{_value(after)} there of those of the tokens after {condition!r}; the smallest mean "
+            f"of a layer is {_value(rows[low])} (layer {low}); the mean factor is "
             f"{_value(factor)}, the mean of retained {_value(kept)}."
         )
 
@@ -132,41 +137,52 @@ class _Numbers:
             model=self.model,
             a=other,
             b=run,
-            measures=("weight_evenness",),
+            measures=_FAMILY,
             over_heads=True,
             over_layers=True,
             options=self.options,
-        ).to_pylist()[0]
-        if found["difference"] is None:
+        )
+        found = found.filter(_is(found, "measure", _FAMILY[0]))
+        (row,) = found.to_pylist()
+        if row["difference"] is None:
             return f"Inside {run!r} or {other!r} there are too few tokens to be even or uneven."
         return (
-            f"The weights inside {run!r} are {_evener(found)} than inside {other!r}: evenness "
-            f"{found['mean_b']:.3f} against {found['mean_a']:.3f}, difference {_change(found)}."
+            f"Evenness of the weights, mean over all heads: inside {run!r} {row['mean_b']:.3f}, "
+            f"inside {other!r} {row['mean_a']:.3f}, difference {_change(row)}: {_evener(found)}."
         )
 
 
-def _evener(row: Row) -> str:
-    if row["low"] is None and row["n_prompts"] == 1:
-        return {1: "more even", 0: "neither more nor less even", -1: "less even"}[
-            int(row["difference"] > 0) - int(row["difference"] < 0)
-        ]
-    low, high = (0.0, 0.0) if row["low"] is None else (row["low"], row["high"])
-    if low > 0:
-        return "more even"
-    return "less even" if high < 0 else "not clearly more or less even"
+def _evener(contrast: pa.Table) -> str:
+    """What the test says of one difference."""
+    (row,) = contrast.to_pylist()
+    if row["low"] is None:
+        return f"nothing can be told from chance with {_n(row)}"
+    told = ranked(contrast, alpha=ALPHA).num_rows and (row["low"] > 0 or row["high"] < 0)
+    if told:
+        more = "more" if row["difference"] > 0 else "less"
+        return f"{more} even in the first (differs from zero, p < {ALPHA:g})"
+    size = row["detectable_family"]
+    power = f"; a difference of {size:.3f} could have been found with 80 % power" if size else ""
+    return f"undecided{power}"
 
 
 def _value(row: Row) -> str:
     """`0.812 [0.790, 0.834]`"""
     if row["mean"] is None:
         return "–"
-    interval = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
-    return f"{row['mean']:.3f}{interval}"
+    return _minus(f"{row['mean']:.3f}{_interval(row, '.3f')}")
 
 
 def _change(row: Row) -> str:
-    interval = "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
-    return f"{row['difference']:+.3f}{interval}"
+    return _minus(f"{row['difference']:+.3f}{_interval(row, '+.3f')}")
+
+
+def _interval(row: Row, how: str) -> str:
+    return "" if row["low"] is None else f" [{row['low']:{how}}, {row['high']:{how}}]"
+
+
+def _minus(numbers: str) -> str:
+    return numbers.replace("-", "−")
 
 
 def _n(row: Row) -> str:

@@ -10,7 +10,11 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WRONG = 1  # exit code: some statement does not hold
+    from mindshare.report.describing import Checked
+
+# Exit codes; 2 is a mistake in the command.
+HOLDS, WRONG, NOTHING = 0, 1, 3
+_TEXTS = (".txt", ".md")
 
 
 def check_description(
@@ -18,33 +22,39 @@ def check_description(
         list[Path],
         typer.Argument(
             metavar="TEXT TABLE | TEXT TEXT...",
-            help="A text and a table (.parquet, .csv, or a folder of results), or several texts.",
+            help="A text (.txt, .md) and a table (.parquet, .csv, or a folder of results), or "
+            "several texts.",
         ),
     ],
     tolerance: Annotated[
         float,
-        typer.Option("--tolerance", metavar="X", min=0.0, help="How far a number may be off."),
-    ] = 0.005,
+        typer.Option(
+            "--tolerance",
+            metavar="X",
+            min=0.0,
+            help="How far a number may be off, beyond what its last written digit leaves open.",
+        ),
+    ] = 0.0,
 ) -> None:
     """Check the numbers of a description, ours or a person's, against the table it is about.
 
-    Says of every numeric statement whether it holds, does not hold, or could not be read. Several
-    texts without a table are compared with one another. Exit code 1 if a statement does not hold.
+    Says of every statement whether it holds, does not hold, or could not be read: numbers, what is
+    highest or lowest in a layer, what is larger than what. A number is judged by the digits it is
+    written with. Tables, code and the origin of a report are skipped. Several texts without a table
+    are compared with one another.
+
+    Exit codes: 0 all that could be compared holds; 1 something does not hold, or texts contradict;
+    2 the command can't be run; 3 nothing could be compared.
 
     \b
     Examples:
       mindshare check-description caption.txt results/maps
       mindshare check-description reader-a.txt reader-b.txt reader-c.txt
     """
-    from mindshare.report import check_description as check
-    from mindshare.report import compare_texts, read_numbers
-
-    texts = [file for file in files if file.suffix.lower() in (".txt", ".md")]
+    texts = [file for file in files if file.suffix.lower() in _TEXTS]
     tables = [file for file in files if file not in texts]
     if len(tables) == 1 and len(texts) == 1:
-        found = check(_text(texts[0]), read_numbers(tables[0]), tolerance=tolerance)
-        _say([str(one) for one in found])
-        raise typer.Exit(WRONG if any(one.holds is False for one in found) else 0)
+        raise typer.Exit(_against_table(texts[0], tables[0], tolerance))
     if tables or len(texts) < 2:
         from mindshare.errors import SelectionError
 
@@ -52,16 +62,54 @@ def check_description(
             f"{len(texts)} texts and {len(tables)} tables",
             allowed="one text (.txt, .md) and one table, or several texts",
         )
-    differ = compare_texts({file.name: _text(file) for file in texts}, tolerance=tolerance)
-    _say([str(one) for one in differ] or ["The texts do not contradict one another."])
-    _say(differ.notes)
-    raise typer.Exit(WRONG if differ else 0)
+    raise typer.Exit(_against_each_other(texts, tolerance))
+
+
+def _against_table(text: Path, table: Path, tolerance: float) -> int:
+    from mindshare.report import check_description as check
+    from mindshare.report import read_numbers
+
+    found = check(_text(text), read_numbers(table), tolerance=tolerance)
+    _say([*map(str, found), counted(found)])
+    if any(one.holds is False for one in found):
+        return WRONG
+    return HOLDS if any(one.holds for one in found) else _nothing("no statement could be read")
+
+
+def counted(found: Sequence[Checked]) -> str:
+    """`12 statements hold, 1 does not hold, 3 could not be read.`"""
+    right, wrong, unread = (sum(one.holds is v for one in found) for v in (True, False, None))
+    verb = ("statement holds" if right == 1 else "statements hold", "does" if wrong == 1 else "do")
+    return f"{right} {verb[0]}, {wrong} {verb[1]} not hold, {unread} could not be read."
+
+
+def _against_each_other(texts: Sequence[Path], tolerance: float) -> int:
+    from mindshare.report import compare_texts
+
+    found = compare_texts({file.name: _text(file) for file in texts}, tolerance=tolerance)
+    _say([*map(str, found), *found.leaders, *found.unread_lines, found.counts])
+    if found:
+        return WRONG
+    return HOLDS if found.agreed else _nothing("no two texts say a number of the same thing")
+
+
+def _nothing(why: str) -> int:
+    _say([f"Nothing could be compared: {why}. That is no sign that all is right."])
+    return NOTHING
 
 
 def _text(path: Path) -> str:
-    from mindshare.prompts import read_text
+    from mindshare.errors import OutputError
 
-    return read_text(path).text or ""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OutputError(
+            f"{path} can't be read ({type(error).__name__})", allowed="a text file in UTF-8"
+        ) from error
+    if not text.strip():
+        raise OutputError(f"{path} is empty", next_step="write the description into it")
+    return text
 
 
 def _say(lines: Sequence[str]) -> None:

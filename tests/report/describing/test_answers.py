@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from mindshare.report.describing.answers import Answers
-from mindshare.report.describing.numbers import Key, numbers_of
+from mindshare.report.describing.cells import Key
+from mindshare.report.describing.numbers import numbers_of
 from mindshare.report.describing.reader import read_statements
 from mindshare.report.describing.vocabulary import vocabulary_of
 
@@ -13,7 +14,8 @@ NUMBERS = numbers_of(class_tables(Made(models=("Base",))))
 
 
 def answer(text: str) -> tuple[tuple[float, ...], str]:
-    (one,) = read_statements(text, vocabulary_of(NUMBERS))
+    every = read_statements(text, vocabulary_of(NUMBERS))
+    (one,) = [one for one in every if one.what != "mention"]
     found = Answers(NUMBERS).to(one)
     return found.values, found.why
 
@@ -49,6 +51,12 @@ def test_counts_and_how_it_was_made() -> None:
     assert answer("200 resamples") == ((200.0,), "")
     assert answer("95 % bootstrap") == ((0.95,), "")
     assert answer("3 heads")[1] == "it is not clear what this number is"
+
+
+def test_what_is_a_choice_is_known() -> None:
+    assert answer("paired differences with p < 0.05") == ((0.05,), "")
+    assert answer("with 80 % power") == ((0.8,), "")
+    assert "a choice" in answer("paired differences with p < 0.01")[1]
 
 
 def test_why_there_is_no_answer() -> None:

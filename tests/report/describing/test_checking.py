@@ -103,6 +103,83 @@ def test_digits_and_about_and_tolerance() -> None:
     assert verdicts(said.format("about 0.029"), 0.001) == [True]
 
 
+@pytest.mark.parametrize(
+    ("said", "holds"),
+    [
+        ("Layer 0, Qwen-Phys: hash 2.6e-2.", True),
+        ("Layer 0, Qwen-Phys: hash 2.6 × 10⁻².", True),
+        ("Layer 0, Qwen-Phys: hash 2.7e-2.", False),
+        ("Layer 16, Qwen-Phys minus Qwen-Instruct: star +0.038.", True),
+        ("Layer 16, Qwen-Phys minus Qwen-Instruct: star −0.038.", False),
+        ("Layer 0, Qwen-Phys minus Qwen-Instruct: space −0.00.", False),  # it is +0.001
+        ("Layer 0, Qwen-Phys minus Qwen-Instruct: space +0.00.", True),
+        ("In layer 16 Qwen-Phys gives star 5.5 % of its attention.", True),
+        ("In layer 16 Qwen-Phys gives star 73 % of its attention.", False),
+        ("In layer 16 Qwen-Phys gives star 73 %.", True),  # of what the classes get
+        ("Qwen-Phys: star is highest in layer 16.", True),
+        ("Qwen-Phys: star is highest in layer 0.", False),
+        ("Qwen-Instruct: hash is lowest in layer 16 and highest in layer 0.", True),
+        ("Qwen-Phys: star peaks in layer 16.", True),
+        ("In layer 0, Qwen-Instruct gives star more than Qwen-Phys.", True),
+        ("In layer 16, Qwen-Instruct gives star more than Qwen-Phys.", False),
+        ("Star is larger than hash in layer 16 of Qwen-Phys.", True),
+        ("In layer 0 of Qwen-Phys, star is smaller than hash.", False),
+    ],
+)
+def test_signs_orders_and_what_of_its_attention_means(said: str, holds: bool) -> None:
+    found = verdicts(said)
+    assert found
+    assert all(found) is holds
+    assert None not in found
+
+
+def test_no_tolerance_mends_a_wrong_sign() -> None:
+    said = "Layer 16, Qwen-Phys minus Qwen-Instruct: star −0.001."
+    assert verdicts(said, tolerance=1.0) == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("The last layer is layer 31.", "the table has no layer 31"),
+        ("Qwen-Phys gives star three times as much in layer 0.", "a ratio in words"),
+        ("Star is highest in layer 16.", "which model"),
+        ("Qwen-Phys is highest in layer 16.", "which token class"),
+        ("Qwen-Phys gives star more than Qwen-Instruct.", "which layer"),
+        ("Qwen-Phys: star is highest in layer 9.", "no such number"),
+        ("In layer 0, Qwen-Instruct gives star 0.009 more than before.", "a change"),
+    ],
+)
+def test_what_holds_no_number_is_listed_too(text: str, why: str) -> None:
+    (one,) = [one for one in check_description(text, TABLE) if one.holds is None]
+    assert why in one.why
+
+
+def test_an_order_says_what_the_table_says() -> None:
+    (one,) = check_description("Qwen-Phys: star is highest in layer 0.", TABLE)
+    assert str(one) == (
+        "does not hold: line 1, 'Qwen-Phys: star is highest in layer 0' [Qwen-Phys, star] says "
+        "layer 0; the table says layer 16 (0.0550)"
+    )
+
+
+def test_layers_that_the_table_has_are_no_statements() -> None:
+    assert check_description("Look at layers 0 and 16.", TABLE) == []
+
+
+def test_escapes_of_markdown_are_undone_and_tables_code_and_origin_skipped() -> None:
+    text = (
+        "- Layer 0, Qwen-Phys: hash 0.0260 \\[0.0239, 0.0281\\]\n\n"
+        "| layer | hash |\n| --- | --- |\n| 0 | 0.9 |\n\n"
+        "```\nLayer 0, Qwen-Phys: hash 0.9\n```\n"
+        "## Origin\n### Versions\nLayer 0, Qwen-Phys: hash 0.9\n"
+        "## Description\nLayer 0, Qwen-Phys: star 0.042\n"
+    )
+    found = check_description(text, TABLE)
+    assert [one.statement.what for one in found] == ["value", "low", "high", "value"]
+    assert all(one.holds for one in found)
+
+
 def test_names_of_headings_hold_until_the_next() -> None:
     text = "## Layer 16\nQwen-Phys:\n  - star: 0.055\n## Layer 20\nQwen-Phys:\n  - star: 0.030\n"
     assert verdicts(text) == [True, True]

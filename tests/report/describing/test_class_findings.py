@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mindshare.report.describing.class_findings import Findings, find
+from mindshare.report.describing.cells import Number
+from mindshare.report.describing.class_findings import Findings, ends, find
 from mindshare.report.describing.class_view import ClassView
 from mindshare.report.describing.numbers import numbers_of
 
@@ -17,8 +18,8 @@ def found(made: Made, measure: str = "mass") -> Findings:
     return find(ClassView(numbers_of(class_tables(made, measure))))
 
 
-@pytest.mark.parametrize("prompts", [1, 2])
-def test_one_or_two_prompts_support_nothing(prompts: int) -> None:
+@pytest.mark.parametrize("prompts", [1, 2, 5])
+def test_a_few_prompts_support_nothing(prompts: int) -> None:
     assert not found(Made(prompts=prompts, effect={"star": 0.5}, trend={"hash": 0.5})).anything
 
 
@@ -46,7 +47,7 @@ def test_a_planted_difference_is_found_where_it_is() -> None:
     assert not changes["hash"].less
 
 
-def test_a_model_and_itself_are_within_a_tenth() -> None:
+def test_a_model_and_itself_differ_by_less_than_a_tenth() -> None:
     tables = class_tables(Made(noise=0.05))
     same = class_tables(Made(noise=0.0))
     assert all(len(one.close) == 4 for one in find(ClassView(numbers_of(same))).changes)
@@ -64,7 +65,20 @@ def test_a_planted_trend_is_found() -> None:
 def test_the_highest_and_the_lowest_layer() -> None:
     made = Made(models=("Base",), layers=range(4), noise=0.02, trend={"hash": 0.5})
     one = next(one for one in found(made).extremes if one.kind == "hash")
-    assert (one.highest[0], one.lowest[0][0]) == ((3, None), 0)
+    assert (one.highest.place, one.lowest.place[0]) == ((3, None), 0)
+    assert one.highest.beside == []
+
+
+def test_the_highest_is_tested_against_the_runner_up() -> None:
+    """Two layers that are alike are both higher than the third; neither is the highest."""
+    series = {
+        (layer, None): Number(x, x - 0.02, x + 0.02, 12, se=0.01)
+        for layer, x in enumerate((0.1, 0.505, 0.5))
+    }
+    high, low = ends(series, 3) or pytest.fail("the lowest differs")
+    assert (high.place, high.beside) == ((1, None), [(2, None)])
+    assert (low.place, low.beside) == ((0, None), [])
+    assert ends({place: series[place] for place in ((1, None), (2, None))}, 1) is None
 
 
 def test_a_class_of_many_tokens_can_lead_by_their_number() -> None:

@@ -32,5 +32,5 @@ def test_the_largest_difference_is_looked_at_closely() -> None:
     found = view(Made(layers=range(30)))
     changes = found.differences(("Base", "Tuned"), "hash")
     assert max(changes, key=lambda p: abs(changes[p].value)) in found.closely
-    assert len(found.closely) == 12
-    assert sum(map(len, found.groups)) == 18
+    assert 2 < len(found.closely) <= 12
+    assert sum(map(len, found.groups)) == 30 - len(found.closely)

@@ -16,7 +16,9 @@ def test_the_published_chart_in_words() -> None:
         "0.0300 [0.0276, 0.0323]; together 0.0980."
     )
     assert len(details) == 8
-    assert f"{INSTRUCT}: star has the most mass in layers 0 and 16" in description.text
+    assert (
+        f"{INSTRUCT}, of the named classes: star has the most mass in layers 0" in description.text
+    )
     assert all(one.holds for one in check_description(description.text, reading()))
 
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from mindshare.errors import SelectionError
-from mindshare.report.describing import Description, check_description, describe
+from mindshare.report.describing import Checked, Description, check_description, describe
+from mindshare.report.describing.tokens import COMPARED, ORDERS
 
 from .made import CONDITIONS, Made, awkward, class_tables, insertion_tables
 
@@ -61,6 +62,11 @@ class Case:
         return text.splitlines()[line], changed.splitlines()[line]
 
 
+def ordered(one: Checked) -> bool:
+    """Says where something is highest, or what is larger: the number stands elsewhere."""
+    return one.statement.what in (*ORDERS, *COMPARED)
+
+
 def cases(first: int) -> Iterator[Case]:
     return (Case(seed) for seed in range(first, first + 10))
 
@@ -71,7 +77,7 @@ def test_every_number_is_found_and_holds_and_an_altered_one_is_caught(first: int
         checked = check_description(case.description.text, case.tables)
         wrong = [str(one) for one in checked if one.holds is not True]
         assert not wrong, (case.seed, wrong[:5])
-        read = sum(2 if one.statement.upto else 1 for one in checked)
+        read = sum(2 if one.statement.upto else 1 for one in checked if not ordered(one))
         assert read == len(case.numbers()), case.seed
         line, altered = case.altered()
         assert all(one.holds for one in check_description(line, case.tables)), line
@@ -94,7 +100,7 @@ def test_only_some_classes_can_be_described() -> None:
     tables = class_tables(Made())
     description = describe(tables, kind="classes", only=("star",))
     assert "star" in description.text
-    assert not re.search("hash|space|other", description.text)
+    assert not re.search("hash|space|“other”", description.text)
     assert "together" not in description.text
     assert all(one.holds for one in check_description(description.details.sentences[0], tables))
 

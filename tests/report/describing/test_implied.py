@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from mindshare.report.describing.implied import implied, resampling
-from mindshare.report.describing.numbers import metadata
-from mindshare.stats import contrast_conditions, summarise
+from mindshare.report.describing.implied import implied
+from mindshare.report.describing.sets import metadata
+from mindshare.stats import Resampling, contrast_conditions, summarise
 
 from .made import QUICK, Made, class_tables, insertion_tables
 
@@ -42,4 +42,15 @@ def test_the_first_condition_against_each_other() -> None:
 
 
 def test_the_draws_are_those_of_the_saved_tables() -> None:
-    assert resampling(metadata(class_tables(Made())["summary"])) == QUICK
+    assert Resampling.of(metadata(class_tables(Made())["summary"])) == QUICK
+
+
+def test_prompts_that_were_resampled_in_groups_are_not_resampled_alone() -> None:
+    tables = class_tables(Made())
+    about = metadata(tables["summary"]) | {"mindshare.unit": "group"}
+    assert list(implied(tables, about)) == []
+
+
+def test_differences_alone_imply_nothing() -> None:
+    tables = class_tables(Made())
+    assert list(implied({"summary": tables["Tuned_minus_Base"]}, {})) == []

@@ -19,7 +19,7 @@ def test_what_is_planted_is_told() -> None:
     text = of(made, "a1").text
     assert "m, a1: retained is highest in layer 7 (" in text
     assert "m, a1: retained rises with depth (rank correlation with the layer +1.00; p 0.0" in text
-    assert "heads with a larger divergence than the middle head, the largest first: layer 7" in text
+    assert "heads with a larger divergence than the median head, the largest first: layer 7" in text
     assert "All layers, m, a1: the original tokens receive more than before (amplitude 1.3" in text
 
 
@@ -27,7 +27,7 @@ def test_what_is_inserted_can_matter() -> None:
     made = Made(models=("m",), heads=(0, 1), noise=0.01, effect={"x": 1.0})
     text = of(made).text
     assert re.search(r"All layers, m, a1 minus b1: weight evenness is lower \(−0\.(29|30)", text)
-    assert "m: for weight evenness it matters what is inserted, a1 or b1." in text
+    assert "it matters" not in text  # nothing is said twice
 
 
 def test_models_can_be_told_apart() -> None:
@@ -42,10 +42,14 @@ def test_models_can_be_told_apart() -> None:
 @pytest.mark.parametrize("made", [Made(prompts=1, heads=(0, 1)), Made(noise=0.4, heads=(0, 1))])
 def test_where_nothing_can_be_told_nothing_is_claimed(made: Made) -> None:
     description = of(made)
-    last = description.observations.sentences[-1]
-    assert last.startswith("Nothing else: ")
-    for sentence in description.observations.sentences[:-1]:
-        assert sentence.startswith("Heads by label") or "can't be told" in sentence
+    said, *others = description.observations.sentences
+    alone = "Nothing can be told from chance with one prompt."
+    assert said == alone if made.prompts == 1 else said.startswith("Over these prompts all is unde")
+    for sentence in others:
+        power = (
+            r"is undecided, where a difference of \S+( \w+)? could have been found with 80 % power"
+        )
+        assert sentence.startswith("Heads by label") or re.search(power, sentence)
     first = description.interpretation.sentences[0]
     assert first == "These numbers support no claim about what the insertion does."
 

@@ -29,12 +29,13 @@ def test_conditions_are_compared_over_all_heads() -> None:
     tables = insertion_tables(MADE, ["a1", "b1"])
     text = describe(tables, kind="insertion").text
     assert "All layers, m, a1 minus b1: weight evenness " in text
-    assert "(not told from zero)" in text
+    assert " (undecided)" in text
 
 
 def test_layers_in_detail_in_groups_and_the_first_heads() -> None:
     details = describe(insertion_tables(MADE, ["a1"]), kind="insertion").details.sentences
-    assert sum(s.startswith("Layer ") and ", head " not in s for s in details) == 12
+    assert 2 < sum(s.startswith("Layer ") and ", head " not in s for s in details) <= 12
+    assert any(s.startswith("One by one, at most twelve: ") for s in details)
     assert sum(s.startswith("Layers ") for s in details) == 3
     assert sum(", head " in s.partition(":")[0] for s in details) == 6
 

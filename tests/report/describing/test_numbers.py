@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from mindshare.errors import SelectionError
-from mindshare.report.describing.numbers import Key, long_table, numbers_of
+from mindshare.report.describing.cells import Key
+from mindshare.report.describing.numbers import long_table, numbers_of
 
 from .made import Made, class_tables, insertion_tables
 
@@ -64,6 +65,35 @@ def test_the_first_query_set_is_described() -> None:
     numbers = numbers_of(both)
     assert numbers.queries == ("last", "all")
     assert numbers.cells == numbers_of(summary).cells
+
+
+def test_what_a_test_needs_is_kept() -> None:
+    numbers = numbers_of(class_tables(Made(effect={"star": 0.2})))
+    found = numbers.cells[Key("mass", "Tuned", 1, kind="star", against="Base")]
+    assert found.p == found.p_family
+    assert found.p is not None
+    assert found.effect is not None
+    assert found.detectable_family is not None
+
+
+def test_intervals_of_few_prompts_are_left_out() -> None:
+    """Tables of earlier versions have them."""
+    summary = class_tables(Made(prompts=3))["summary"]
+    ends = {name: pa.array([0.1] * summary.num_rows) for name in ("low", "high")}
+    for name, column in ends.items():
+        summary = summary.set_column(summary.column_names.index(name), name, column)
+    assert not any(number.has_interval for number in numbers_of(summary).cells.values())
+
+
+def test_differences_hold_the_means_of_both_models() -> None:
+    tables = class_tables(Made())
+    alone = numbers_of({"x": tables["Tuned_minus_Base"]})
+    assert alone.models == ["Base", "Tuned"]
+    whole = numbers_of(tables)
+    key = Key("mass", "Base", 2, kind="hash")
+    assert alone.cells[key].value == pytest.approx(whole.cells[key].value)
+    assert not alone.cells[key].has_interval
+    assert whole.cells[key].has_interval  # the summary's are better
 
 
 def test_other_tables_are_refused() -> None:

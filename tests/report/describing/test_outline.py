@@ -75,5 +75,12 @@ def test_titles_end_what_was_named_and_are_remembered() -> None:
     assert [line.number for line in found] == [2, 4, 6]
 
 
+def test_tables_code_and_where_it_comes_from_are_no_description() -> None:
+    text = "a\n| b | 1 |\n```\nc\n```\n## Models\n### Card\nd\n## Charts\n$$ e $$\n<details>\nf"
+    assert [line.text for line in lines(text)] == ["a", "f"]
+
+
 def test_markup_goes_and_words_stay() -> None:
     assert plain(r"**a** `b` and c\_d \*e") == 'a "b" and c_d *e'
+    assert plain(r"hash 0.2 \[0.1, 0.3\], \~0.4 \\ x") == r"hash 0.2 [0.1, 0.3], ~0.4 \ x"
+    assert plain("see [layer 3](a_b.png) and ![hash 0.5](x.png)") == "see layer 3 and hash 0.5"

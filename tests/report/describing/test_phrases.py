@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mindshare.report.describing import describe, phrases
-from mindshare.report.describing.numbers import Number
+from mindshare.report.describing.cells import Number
 
 from .made import Made, class_tables, insertion_tables
 
@@ -58,6 +58,9 @@ def test_every_word_of_our_sentences_is_known() -> None:
         describe(class_tables(made), kind="classes").text,
         describe(class_tables(Made(prompts=1, noise=0.3)), kind="classes").text,
         describe(class_tables(Made(layered=False, noise=0.3)), kind="classes").text,
+        describe(class_tables(Made(prompts=3)), kind="classes").text,
+        describe(class_tables(Made(layers=range(30))), kind="classes").text,
+        describe(class_tables(Made(heads=range(9), effect={"star": 0.2})), kind="classes").text,
         describe(class_tables(Made(heads=range(9))), kind="classes").text,
         describe(insertion_tables(Made(heads=(0, 1)), ["ff", "gg", "hh"]), kind="insertion").text,
     ]

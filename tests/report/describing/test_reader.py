@@ -17,6 +17,7 @@ def read(text: str) -> list[tuple]:
     return [
         (one.what, one.number.text, *sorted(map(str, one.given.values())))
         for one in read_statements(text, WORDS)
+        if one.what != "mention"
     ]
 
 
@@ -35,7 +36,12 @@ def read(text: str) -> list[tuple]:
         ),
         (
             "Base: hash is highest in layer 3 (0.5) and lowest in layer 4 (0.1).",
-            [("value", "0.5", "3", "Base", "hash"), ("value", "0.1", "4", "Base", "hash")],
+            [
+                ("highest", "layer 3", "Base", "hash"),
+                ("value", "0.5", "3", "Base", "hash"),
+                ("lowest", "layer 4", "Base", "hash"),
+                ("value", "0.1", "4", "Base", "hash"),
+            ],
         ),
         ("Tuned minus Base, hash: +0.2.", [("difference", "+0.2", "Base", "Tuned", "hash")]),
         ("Base, “/ ×55”: smoothed 12.", [("label", "12", "/ ×55", "Base", "smoothed")]),
@@ -87,6 +93,34 @@ def read(text: str) -> list[tuple]:
             ],
         ),
         ("Base: 60% hash", [("share", "60%", "Base", "hash")]),
+        ("Base gives hash 24 % of its attention", [("value", "24%", "Base", "hash", "mass")]),
+        ("Base: hash 2.39e-1", [("value", "2.39e-1", "Base", "hash")]),
+        ("differences with p < 0.05", [("level", "0.05")]),
+        (
+            "Tuned minus Base, hash: less in layer 2, head 1 (−0.2 [−0.3, −0.1], effect −4.2)",
+            [
+                ("difference", "−0.2", "1", "2", "Base", "Tuned", "hash"),
+                ("low", "−0.3", "1", "2", "Base", "Tuned", "hash"),
+                ("high", "−0.1", "1", "2", "Base", "Tuned", "hash"),
+                ("effect", "−4.2", "1", "2", "Base", "Tuned", "hash"),
+            ],
+        ),
+        (
+            "Tuned minus Base, hash: undecided in layers 1 and 2, in each of which a difference of "
+            "0.3 could have been found with 80 % power.",
+            [
+                ("detectable", "0.3", "(1, 2)", "Base", "Tuned", "hash"),
+                ("power", "80%", "(1, 2)", "Base", "Tuned", "hash"),
+            ],
+        ),
+        (
+            "Tuned minus Base, hash: differs by less than 10 % in layer 1.",
+            [("small", "10%", "Base", "Tuned", "hash")],
+        ),
+        (
+            "In layer 3 Base gives hash more than Tuned.",
+            [("larger", "larger than Tuned", "3", "Base", "hash")],
+        ),
     ],
 )
 def test_what_numbers_are_said_to_be(text: str, statements: list[tuple]) -> None:
@@ -99,6 +133,19 @@ def test_what_is_not_clear_is_kept_and_says_why() -> None:
     assert {one.what for one in found} == {"unread"}
     assert [one.number.text for one in found] == ["0.2", "0.1", "0.01", "0.1", "0.2"]
     assert all(one.why for one in found)
+
+
+def test_ratios_in_words_are_kept_too() -> None:
+    found = read_statements("Base gives hash three times as much, twice what star gets.", WORDS)
+    assert [(one.what, one.number.text) for one in found] == [
+        ("unread", "three times"),
+        ("unread", "twice"),
+    ]
+
+
+def test_layers_that_are_named_are_kept_for_a_table_to_look_at() -> None:
+    found = read_statements("The last layer is layer 31.", WORDS)
+    assert [(one.what, one.given) for one in found] == [("mention", {"layer": 31})]
 
 
 def test_words_of_a_statement_are_short() -> None:

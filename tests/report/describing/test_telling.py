@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from mindshare.report.describing import telling
-from mindshare.report.describing.numbers import Number
+from mindshare.report.describing.cells import Number
 
 
 def number(value: float, sd: float = 0.1, n: int = 12, **more: float) -> Number:
@@ -24,7 +24,7 @@ def test_students_t_is_that_of_scipy(alpha: float, freedom: int) -> None:
 def test_two_means_are_told_apart_only_with_prompts_enough() -> None:
     assert telling.apart(number(0.1), number(0.9))
     assert not telling.apart(number(0.1), number(0.15))
-    assert not telling.apart(number(0.1, n=2), number(0.9, n=2))
+    assert not telling.apart(number(0.1, n=5), number(0.9, n=5))
     assert not telling.apart(Number(0.1), Number(0.9))  # one prompt
 
 
@@ -50,12 +50,21 @@ def test_a_difference_needs_its_test_and_its_interval() -> None:
     assert not telling.differs(number(0.5, p_adjusted=0.2))
     assert not telling.differs(number(0.01, p_adjusted=0.01))
     assert not telling.differs(Number(0.5))
+    assert not telling.differs(number(0.5, p_adjusted=0.01, p_family=0.2))  # of all cells at once
+    assert telling.differs(number(0.5, p_adjusted=0.2, p_family=0.01))
+    assert not telling.differs(number(0.5, n=5, p_family=0.01))
+
+
+def test_a_highest_has_to_be_told_from_every_other() -> None:
+    series = {"a": number(0.9), "b": number(0.88), "c": number(0.1)}
+    assert telling.beside(series, "a") == ["b"]
+    assert telling.beside(series, "c") == []
 
 
 def test_small_is_told_only_where_the_whole_interval_is_small() -> None:
     assert telling.within(number(0.01, 0.01), 0.05)
     assert not telling.within(number(0.01, 0.2), 0.05)
-    assert not telling.within(number(0.01, 0.01, n=2), 0.05)
+    assert not telling.within(number(0.01, 0.01, n=5), 0.05)
     assert not telling.within(number(0.01, 0.04), 0.05, comparisons=100)
     assert telling.within(number(0.0, 0.0), 0.0)  # a model compared with itself
 

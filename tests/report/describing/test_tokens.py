@@ -20,6 +20,9 @@ def kinds(text: str) -> list[str]:
         ("+.25", 0.25, 0.005),
         ("10,000", 10_000, 0.5),
         ("7", 7, 0.5),
+        ("2.39e-1", 0.239, 0.0005),
+        ("−1.5 × 10⁻³", -0.0015, 0.00005),
+        ("3x10^2", 300, 50),
     ],
 )
 def test_a_number_and_its_last_digit(text: str, value: float, half: float) -> None:
@@ -76,6 +79,17 @@ def test_ranges_intervals_and_counts() -> None:
     assert token.what == "count"
     assert token.content[1] == "prompts"
     assert LEXER.tokens("2 to 12 prompts")[0].content[2] == "prompts"
+
+
+def test_words_of_order() -> None:
+    assert kinds("highest in layer 3, lowest mean is in layer 4") == ["order", "layer"] * 2
+    assert kinds("larger than before; more than 0.5; less") == [
+        "compared",
+        "stop",
+        "number",
+        "stop",
+    ]
+    assert kinds("twice as much, three times, a third of it") == ["words"] * 3
 
 
 def test_sentences_end_but_not_inside_numbers() -> None:

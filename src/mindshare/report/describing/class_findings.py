@@ -1,28 +1,47 @@
 """Numbers of a class chart → what they support: findings, none of them in words yet.
 
 Each finding has passed a test that counts how many places, classes and models it was picked from;
-what passes none is not found. One prompt supports nothing. Knows numbers, writes nothing.
+what passes none is not found. A few prompts support nothing. Knows numbers, writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from mindshare.report.describing import telling
+from mindshare.report.describing.cells import Number
 from mindshare.report.describing.class_view import ClassView
-from mindshare.report.describing.numbers import Number
 from mindshare.report.describing.places import Place
 
+FEW = 4  # rivals that can be listed
 SMALL = 0.1  # of the larger mean: a difference that is called small
 
 
 @dataclass(frozen=True)
+class End:
+    """The place with the largest or the smallest mean, and those it can't be told from."""
+
+    place: Place
+    number: Number
+    beside: list[Place]
+    others: int  # places that it was compared with
+
+    @property
+    def stands_out(self) -> bool:
+        """Told from most of the others, and from all but a few."""
+        return len(self.beside) <= min(FEW, self.others // 2)
+
+
+@dataclass(frozen=True)
 class Extremes:
+    """A class that differs between places: at least its highest from its lowest."""
+
     model: str
     kind: str
-    highest: tuple[Place, Number]
-    lowest: tuple[Place, Number]
+    highest: End
+    lowest: End
 
 
 @dataclass(frozen=True)
@@ -42,8 +61,12 @@ class Change:
     kind: str
     more: dict[Place, Number]
     less: dict[Place, Number]
-    close: dict[Place, Number]  # within a tenth of the larger mean
-    undecided: list[Place]
+    close: dict[Place, Number]  # by less than a tenth of the larger mean
+    undecided: dict[Place, Number]
+
+    @property
+    def decided(self) -> bool:
+        return bool(self.more or self.less)
 
 
 @dataclass(frozen=True)
@@ -66,7 +89,6 @@ class Misleading:
 @dataclass(frozen=True)
 class Findings:
     extremes: list[Extremes] = field(default_factory=list)
-    alike: list[tuple[str, str]] = field(default_factory=list)  # model, class: no place stands out
     leads: list[Leads] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     trends: list[OverDepth] = field(default_factory=list)
@@ -95,10 +117,8 @@ def find(view: ClassView) -> Findings:
         return Findings()
     extremes = list(_extremes(view))
     standing_out = {(one.model, one.kind) for one in extremes}
-    every = [(m, k) for m in view.models for k in view.classes if len(view.series(m, k)) > 1]
     return Findings(
         extremes,
-        [one for one in every if one not in standing_out],
         list(_leads(view)),
         list(_changes(view)),
         list(_trends(view, standing_out)),
@@ -113,10 +133,20 @@ def _extremes(view: ClassView) -> Iterator[Extremes]:
             series = view.series(model, kind)
             if len(series) < 2:
                 continue
-            high = max(series, key=lambda p: series[p].value)
-            low = min(series, key=lambda p: series[p].value)
-            if telling.apart(series[high], series[low], comparisons=tried):
-                yield Extremes(model, kind, (high, series[high]), (low, series[low]))
+            found = ends(series, tried)
+            if found is not None:
+                yield Extremes(model, kind, *found)
+
+
+def ends(series: Mapping[Place, Number], tried: int) -> tuple[End, End] | None:
+    """The highest and the lowest of a series, if at least these two differ."""
+    high = max(series, key=lambda p: series[p].value)
+    low = min(series, key=lambda p: series[p].value)
+    if not telling.apart(series[high], series[low], comparisons=tried):
+        return None
+    beside = partial(telling.beside, series, comparisons=tried)
+    found = [End(place, series[place], beside(place), len(series) - 1) for place in (high, low)]
+    return found[0], found[1]
 
 
 def _leads(view: ClassView) -> Iterator[Leads]:
@@ -139,24 +169,23 @@ def _ahead(view: ClassView, model: str, place: Place, tried: int, *, most: bool)
     there = {k: n for k in view.classes if (n := view.at(model, k, place)) is not None}
     if len(there) < 2:
         return None
-    order = sorted(there, key=lambda k: there[k].value, reverse=most)
-    first, second = (there[k] for k in order[:2])
-    return order[0] if telling.apart(first, second, comparisons=tried) else None
+    first = (max if most else min)(there, key=lambda k: there[k].value)
+    return None if telling.beside(there, first, comparisons=tried) else first
 
 
 def _changes(view: ClassView) -> Iterator[Change]:
     tried = len(view.pairs) * len(view.classes) * len(view.places)
     for pair in view.pairs:
         for kind in view.classes:
-            change = Change(pair, kind, {}, {}, {}, [])
+            change = Change(pair, kind, {}, {}, {}, {})
             for place, number in view.differences(pair, kind).items():
                 margin = SMALL * _larger(view, pair, kind, place)
-                if telling.within(number, margin, comparisons=tried):  # told from 0 or not
+                if telling.within(number, margin, comparisons=tried):  # whatever its sign
                     change.close[place] = number
                 elif telling.differs(number):
                     (change.more if number.value > 0 else change.less)[place] = number
                 else:
-                    change.undecided.append(place)
+                    change.undecided[place] = number
             yield change
 
 

@@ -1,40 +1,42 @@
 """Findings of a class chart → key observations and an interpretation, in sentences.
 
-Says what was found and nothing else. The interpretation adds what such numbers can't show. Knows
-findings; decides nothing.
+Says what was found and nothing else, each thing once: the interpretation adds what such numbers
+can't show. Knows findings; decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from mindshare.report.describing import phrases
+from mindshare.report.describing.cells import Number
 from mindshare.report.describing.class_findings import (
     Change,
-    Extremes,
+    End,
     Findings,
     Leads,
     Misleading,
     OverDepth,
 )
 from mindshare.report.describing.class_view import ClassView
-from mindshare.report.describing.class_words import minus, valued
-from mindshare.report.describing.numbers import Number
-from mindshare.report.describing.places import Place, in_order, where, wheres
+from mindshare.report.describing.class_words import minus, too_few, valued
+from mindshare.report.describing.places import FEW_HEADS, Place, where, wheres
 from mindshare.report.describing.telling import Trend
 
 LIMITS = (
     "Attention shows where a model looks, not why, nor what it does with what it sees: none of "
     "this is evidence of a cause."
 )
+_SMALL = "differs by less than 10 % of the larger mean"
+UNDECIDED = "What is undecided may differ or not: these numbers can't tell."
 
 
 def observations(view: ClassView, found: Findings) -> list[str]:
     if not found.anything:
-        return [_nothing(view)]
+        return [_nothing(view), *(s for one in found.changes for s in _undecided(view, one))]
     return [
-        *(_extremes(view, one) for one in found.extremes),
-        *_alike(view, found),
+        *_all_extremes(view, found),
         *(s for one in found.leads for s in _leads(view, one)),
         *(s for one in found.changes for s in _change(view, one)),
         *(_trend(one) for one in found.trends),
@@ -43,79 +45,153 @@ def observations(view: ClassView, found: Findings) -> list[str]:
 
 
 def headlines(view: ClassView, found: Findings) -> list[str]:
-    """The observations, the largest differences between models first."""
-    between = [s for one in found.largest_first for s in _change(view, one)]
-    decided = [s for s in between if "can be told" not in s]
-    return [*decided, *(s for s in observations(view, found) if s not in between)]
+    """What differs, the largest differences between models first; never that something does not."""
+    if not found.anything:
+        return [_nothing(view)]
+    return [
+        *(s for one in found.largest_first for s in _decided(view, one)),
+        *_all_extremes(view, found),
+        *(s for one in found.leads for s in _leads(view, one)),
+        *(_trend(one) for one in found.trends),
+    ]
 
 
 def interpretation(view: ClassView, found: Findings) -> list[str]:
-    return [*(list(_meaning(view, found)) or [_no_claim(view)]), _scope(view), LIMITS]
+    claims = [] if found.anything else [_no_claim(view)]
+    told = [UNDECIDED] if view.several else []
+    return [*claims, *_compared_with_uniform(found), *told, *_scope(view), LIMITS]
 
 
 def _nothing(view: ClassView) -> str:
     if not view.several:
-        return "None: with one prompt, nothing can be told from chance."
-    return (
-        "None: over these prompts no layer, class or model can be told from the next, once it is "
-        "counted how many were compared."
-    )
+        return f"{too_few(view.numbers)}."
+    return "Over these prompts all is undecided: no layer, class or model differs from another."
 
 
-def _extremes(view: ClassView, one: Extremes) -> str:
-    (high, highest), (low, lowest) = one.highest, one.lowest
-    return (
-        f"{phrases.name(one.model)}: {phrases.name(one.kind)} is highest in {where(high)} "
-        f"({valued(highest, view)}) and lowest in {where(low)} ({valued(lowest, view)})."
-    )
-
-
-def _alike(view: ClassView, found: Findings) -> Iterator[str]:
+def _all_extremes(view: ClassView, found: Findings) -> Iterator[str]:
     for model in view.models:
-        kinds = [kind for name, kind in found.alike if name == model]
-        if kinds:
-            what = "head" if view.by_head else "layer"
-            yield (
-                f"{phrases.name(model)}: for {phrases.names(kinds)} no {what} can be told to be "
-                "the highest or lowest."
-            )
+        own = [one for one in found.extremes if one.model == model]
+        number = partial(valued, view=view)
+        said = {one.kind: extremes(one.highest, one.lowest, number) for one in own}
+        for kind, words in said.items():
+            if words:
+                yield f"{phrases.name(model)}: {phrases.name(kind)} {words}."
+        yield from _somewhere(view, model, [kind for kind, words in said.items() if not words])
+
+
+def _somewhere(view: ClassView, model: str, kinds: list[str]) -> Iterator[str]:
+    """Classes of which it is known only that not all places are alike."""
+    if kinds:
+        verb, what = "differs" if len(kinds) == 1 else "differ", "head" if view.by_head else "layer"
+        which = f"which {what} is highest or lowest is undecided"
+        yield f"{phrases.name(model)}: {phrases.names(kinds)} {verb} between {what}s; {which}."
+
+
+def extremes(highest: End, lowest: End, valued: phrases.Valued) -> str:
+    """`is highest in layer 3 (0.5) and lowest in layer 0 (0.1)`, if it is; else what is known.
+
+    An end with many rivals says nothing and is left out; nothing at all is an empty string.
+    """
+    high, low = (f"{where(end.place)} ({valued(end.number)})" for end in (highest, lowest))
+    if not highest.beside and not lowest.beside:
+        return f"is highest in {high} and lowest in {low}"
+    parts = [
+        f"its {word} mean is in {at}{_beside(end)}"
+        for word, at, end in (("largest", high, highest), ("smallest", low, lowest))
+        if end.stands_out
+    ]
+    what = "heads" if highest.place[1] is not None else "layers"
+    return f"differs between {what}; {'; '.join(parts)}" if parts else ""
+
+
+def _beside(end: End) -> str:
+    return f", undecided against {wheres(end.beside)}" if end.beside else ""
 
 
 def _leads(view: ClassView, one: Leads) -> Iterator[str]:
     if not one.by_class:
         return
-    what = phrases.measure_word(view.measure)
+    what = "most mass" if view.measure == "mass" else f"largest {view.measure}"
     parts = [
-        f"{phrases.name(kind)} has the most {what} in {wheres(places)}"
+        f"{phrases.name(kind)} has the {what} in {wheres(places)}"
         for kind, places in one.by_class.items()
     ]
     if one.nobody:
-        parts.append(f"in {wheres(one.nobody)} no class can be told to lead")
-    yield f"{phrases.name(one.model)}: {'; '.join(parts)}."
+        parts.append(f"undecided in {wheres(one.nobody)}")
+    yield f"{phrases.name(one.model)}, of the named classes: {'; '.join(parts)}."
 
 
 def _change(view: ClassView, one: Change) -> Iterator[str]:
-    lead = f"{minus(one.pair)}, {phrases.name(one.kind)}"
+    yield from _decided(view, one)
+    if one.close and not view.by_head:
+        yield f"{_lead(one)}: {_SMALL} in {_close(view, one.close)}."
+    yield from _undecided(view, one)
+
+
+def _lead(one: Change) -> str:
+    return f"{minus(one.pair)}, {phrases.name(one.kind)}"
+
+
+def _decided(view: ClassView, one: Change) -> Iterator[str]:
     for word, places in (("more", one.more), ("less", one.less)):
         if places:
-            yield f"{lead}: {word} in {_most(view, places)}."
-    if one.close:
-        yield f"{lead}: within a tenth of the larger mean in {_close(view, one.close)}."
+            said = _by_effect(view, places) if view.by_head else _most(view, places)
+            yield f"{_lead(one)}: {word} in {said}."
+
+
+def _undecided(view: ClassView, one: Change) -> Iterator[str]:
+    """Where it is, and how large a difference would have been found."""
+    if view.several and view.by_head:
+        yield from _other_heads(view, one)
+    elif view.several and one.undecided:
+        sizes = power(list(one.undecided.values()))
+        yield f"{_lead(one)}: undecided in {wheres(list(one.undecided))}{sizes}."
+
+
+def _other_heads(view: ClassView, one: Change) -> Iterator[str]:
+    """All heads of which no difference can be told, too many to be named."""
+    at = "the other heads" if one.decided else "every head"
     if one.undecided:
-        at = wheres(one.undecided)
-        yield f"{lead}: neither a difference nor that it is small can be told in {at}."
+        small = f", or {_SMALL}," if one.close else ""
+        sizes = power(list(view.differences(one.pair, one.kind).values()))
+        yield f"{_lead(one)}: undecided{small} in {at}{sizes}."
+    elif one.close:
+        yield f"{_lead(one)}: {_SMALL} in {at}."
+
+
+def power(numbers: Sequence[Number]) -> str:
+    """How large a difference all of these would have shown, four times of five."""
+    known = [n.detectable_family for n in numbers if n.detectable_family is not None]
+    if len(known) < len(numbers) or not known:
+        return ""
+    which = "where" if len(numbers) == 1 else "in each of which"
+    size = phrases.single(max(known))
+    return f", {which} a difference of {size} could have been found with 80 % power"
 
 
 def _most(view: ClassView, places: dict[Place, Number]) -> str:
     """Where it is, and where it is most, with the number."""
     top = max(places, key=lambda p: abs(places[p].value))
     number = f"{where(top)} ({valued(places[top], view, sign=True)})"
-    if len(places) == 1:
-        return number
-    if not view.by_head:
-        return f"{wheres(list(places))}, most in {number}"
-    rest = {place: n for place, n in places.items() if place != top}
-    return f"{number} most, and in {_farthest_first(rest)}"
+    return number if len(places) == 1 else f"{wheres(list(places))}, most in {number}"
+
+
+def _by_effect(view: ClassView, places: dict[Place, Number]) -> str:
+    """Heads by the size of their effects: what is steady over the prompts comes first."""
+    order = sorted(places, key=lambda p: _rank(places[p]))
+    some = "; ".join(f"{where(p)} ({_with_effect(places[p], view)})" for p in order[:FEW_HEADS])
+    more = "; and in further heads" if len(order) > FEW_HEADS else ""
+    return f"{some}{more}; the largest effect first" if len(order) > 1 else some
+
+
+def _rank(number: Number) -> tuple[bool, float, float]:
+    """As `stats.ranked` does, which knows tables: those without an effect come last."""
+    return number.effect is None, -abs(number.effect or 0.0), -abs(number.value)
+
+
+def _with_effect(number: Number, view: ClassView) -> str:
+    effect = "" if number.effect is None else f", effect {phrases.effect(number.effect)}"
+    return f"{valued(number, view, sign=True)}{effect}"
 
 
 def _close(view: ClassView, places: dict[Place, Number]) -> str:
@@ -123,12 +199,7 @@ def _close(view: ClassView, places: dict[Place, Number]) -> str:
     number = valued(places[widest], view, sign=True)
     if len(places) == 1:
         return f"{where(widest)} ({number})"
-    return f"{_farthest_first(places)}; the interval reaches farthest in {where(widest)} ({number})"
-
-
-def _farthest_first(places: dict[Place, Number]) -> str:
-    """Where only some can be named, those with the largest differences."""
-    return wheres(sorted(places, key=lambda p: -abs(places[p].value)))
+    return f"{wheres(list(places))}; the interval reaches farthest in {where(widest)} ({number})"
 
 
 def _reach(number: Number) -> float:
@@ -160,33 +231,14 @@ def _misleading(one: Misleading) -> str:
     )
 
 
-def _meaning(view: ClassView, found: Findings) -> Iterator[str]:
-    for change in found.changes:
-        if change.more or change.less:
-            at = wheres(in_order([*change.more, *change.less]))
-            a, b = change.pair
-            yield (
-                f"{phrases.name(b)} and {phrases.name(a)} attend to {phrases.name(change.kind)} "
-                f"differently in {at}."
-            )
-    for change in found.changes:
-        if change.close and not (change.more or change.less or change.undecided):
-            a, b = change.pair
-            yield (
-                f"For {phrases.name(change.kind)}, {phrases.name(b)} and {phrases.name(a)} are "
-                "within a tenth of each other wherever both were measured."
-            )
-    for one in found.misleading:
-        word = "less" if one.most else "more"
+def _compared_with_uniform(found: Findings) -> Iterator[str]:
+    if found.misleading:
+        kinds = dict.fromkeys(one.kind for one in found.misleading)
         yield (
-            f"{phrases.name(one.model)}, {wheres(list(one.places))}: mass alone would mislead "
-            f"about {phrases.name(one.kind)}, which is looked at {word} than its number of tokens "
-            "suggests."
+            f"Mass alone would mislead about {phrases.names(kinds)}: their lift says otherwise."
+            if len(kinds) > 1
+            else f"Mass alone would mislead about {phrases.names(kinds)}: its lift says otherwise."
         )
-    for model in dict.fromkeys(one.model for one in found.extremes):
-        kinds = [one.kind for one in found.extremes if one.model == model]
-        what = "head" if view.by_head else "layer"
-        yield f"{phrases.name(model)}: the {what} matters for {phrases.names(kinds)}."
 
 
 def _no_claim(view: ClassView) -> str:
@@ -194,7 +246,8 @@ def _no_claim(view: ClassView) -> str:
     return f"These numbers support no claim about differences between {compared}."
 
 
-def _scope(view: ClassView) -> str:
-    which = "these prompts" if view.several else "this prompt"
-    heads = "" if view.by_head else "; single heads can do what their mean does not show"
-    return f"All of this is about {which} and this query set{heads}."
+def _scope(view: ClassView) -> Iterator[str]:
+    which = "these prompts" if view.numbers.n_prompts > 1 else "this prompt"
+    yield f"All of this is about {which} and this query set."
+    if not view.by_head:
+        yield "Single heads can do what their mean does not show."

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from mindshare.report.describing.numbers import Key, Number, Numbers
+from mindshare.report.describing.cells import Key, Number
+from mindshare.report.describing.numbers import Numbers
 from mindshare.report.describing.places import Place, closely, groups, in_order
 
 
@@ -19,6 +20,7 @@ class ClassView:
     """What a class chart shows."""
 
     numbers: Numbers
+    aside: bool = False  # beside a chart of another measure
 
     @property
     def measure(self) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mindshare.report.describing import phrases, telling
+from mindshare.report.describing.cells import Key, Number
 from mindshare.report.describing.class_view import ClassView
-from mindshare.report.describing.numbers import ADDITIVE, UNNAMED, Key, Number, Numbers
-from mindshare.report.describing.places import Place, group_word, leading, where, wheres
+from mindshare.report.describing.numbers import ADDITIVE, Numbers
+from mindshare.report.describing.places import Place, group_word, leading, rule, where, wheres
+from mindshare.report.describing.sets import UNNAMED
 
 MEANING = {
     "mass": "the part of the queries' attention that goes to the tokens of a class",
@@ -20,6 +22,7 @@ MEANING = {
     "expected": "the mass that uniform attention over the visible tokens would give a class",
     "lift": "the mass of a class relative to that under uniform attention; one is no preference",
 }
+_QUERIES = {"last": "the last token", "all": "all tokens"}
 
 
 def overview(view: ClassView) -> list[str]:
@@ -27,14 +30,22 @@ def overview(view: ClassView) -> list[str]:
     what = phrases.measure_word(view.measure).capitalize()
     sentences = [
         f"{what} of {_some(view.classes, 'token class')} in {_places(view)} of "
-        f"{_some(view.models, 'model')}, over {prompts(numbers)}.",
+        f"{_some(view.models, 'model')}, over {prompts(numbers)}{_of_queries(numbers)}.",
         f"{what} is {MEANING.get(view.measure, 'the measure of the table')}.",
     ]
-    if numbers.queries:
-        first, *rest = numbers.queries
-        more = f"; the table also has {phrases.names(rest)}, not described here" if rest else ""
-        sentences.append(f"Query set: {phrases.name(first)}{more}.")
-    return [*sentences, spread_words(numbers, several=view.several), *_ends(view)]
+    if len(numbers.queries) > 1:
+        sentences.append(f"Also in the table: query sets {phrases.names(numbers.queries[1:])}.")
+    tests = [*test_words(numbers)] if view.several else []
+    found = aside(view, list(_ends(view)))
+    return [*sentences, spread_words(numbers, several=view.several), *tests, *found]
+
+
+def _of_queries(numbers: Numbers) -> str:
+    """Whose attention it is."""
+    if not numbers.queries:
+        return ""
+    first = numbers.queries[0]
+    return f"; attention of {_QUERIES.get(first, f'the query set {phrases.name(first)}')}"
 
 
 def prompts(numbers: Numbers) -> str:
@@ -46,16 +57,49 @@ def prompts(numbers: Numbers) -> str:
 def spread_words(numbers: Numbers, *, several: bool) -> str:
     about = numbers.about
     if not several:
-        return (
-            "There is one prompt, so there are no intervals: the numbers describe this prompt "
-            "and no other."
-        )
+        return _no_intervals(numbers.n_prompts)
     level = 100 * float(about.get("mindshare.confidence", "0.95"))
-    words = f"In brackets: {level:.4g} % {about.get('mindshare.interval', 'interval')} over prompts"
+    over = "groups of prompts" if about.get("mindshare.unit") == "group" else "prompts"
+    words = f"In brackets: {level:.4g} % {about.get('mindshare.interval', 'interval')} over {over}"
     if "mindshare.resamples" not in about:
         return f"{words}."
     resamples, seed = int(about["mindshare.resamples"]), about.get("mindshare.seed", "0")
     return f"{words} ({resamples:,} resamples, seed {seed})."
+
+
+def test_words(numbers: Numbers) -> Iterator[str]:
+    """When something is said to differ, and how it is corrected: said once."""
+    paired = [n for key, n in numbers.cells.items() if key.against and n.p is not None]
+    family = any(number.p_family is not None for number in paired)
+    how = "all cells of the table, max-T" if family else "false discoveries in the table"
+    if paired:
+        yield (
+            f"Said to differ from zero: paired differences with p < 0.05 (permutation test, "
+            f"corrected for {how}); the others are undecided."
+        )
+    yield (
+        "Said to differ: means of one model whose intervals do not meet, corrected for the number "
+        "of comparisons (Bonferroni)."
+    )
+
+
+def _no_intervals(n: int) -> str:
+    if n < 2:
+        return (
+            "There is one prompt, so there are no intervals: the numbers describe this prompt "
+            "and no other."
+        )
+    return (
+        f"{phrases.count(n, 'prompt')} are too few for intervals: the numbers describe these "
+        "prompts and no others."
+    )
+
+
+def too_few(numbers: Numbers) -> str:
+    """Why nothing is claimed where there are no intervals."""
+    n = numbers.n_prompts
+    which = "one prompt" if n < 2 else phrases.count(n, "prompt")
+    return f"Nothing can be told from chance with {which}"
 
 
 def components(view: ClassView) -> list[str]:
@@ -64,6 +108,8 @@ def components(view: ClassView) -> list[str]:
     axes = ["Horizontal axis: layers, counted from zero.", f"Vertical axis: {what}{adds}."]
     if view.by_head:
         axes = [f"Shown: {what}{adds}, by layer and head, both counted from zero."]
+        if view.pairs and view.several:
+            axes.append("Effect: a mean difference in standard deviations over the prompts.")
     return [
         *axes,
         *_left_out(view),
@@ -72,13 +118,14 @@ def components(view: ClassView) -> list[str]:
 
 
 def details(view: ClassView) -> list[str]:
-    sentences = []
+    sentences = [rule(view.places)] if view.groups else []
+    told = len(sentences)
     for place in view.closely:
         sentences += [s for model in view.models for s in _bar(view, model, place)]
         sentences += [s for pair in view.pairs for s in _difference(view, pair, place)]
     for group in view.groups:
         sentences += [s for model in view.models for s in _range(view, model, group)]
-    return sentences
+    return sentences[:told] + aside(view, sentences[told:])
 
 
 def valued(number: Number, view: ClassView, *, sign: bool = False) -> str:
@@ -149,9 +196,12 @@ def _difference(view: ClassView, pair: tuple[str, str], place: Place) -> Iterato
     if not there:
         return
     parts = ", ".join(f"{phrases.name(k)} {valued(n, view, sign=True)}" for k, n in there.items())
+    yield f"{leading(place)}, {minus(pair)}: {parts}{_verdict(there) if view.several else ''}."
+
+
+def _verdict(there: dict[str, Number]) -> str:
     told = [phrases.name(k) for k, n in there.items() if telling.differs(n)]
-    verdict = f"; told from zero: {phrases.listed(told)}" if told else "; none told from zero"
-    yield f"{leading(place)}, {minus(pair)}: {parts}{verdict if view.several else ''}."
+    return f"; differs from zero: {phrases.listed(told)}" if told else "; undecided"
 
 
 def minus(pair: tuple[str, str]) -> str:
@@ -162,7 +212,7 @@ def minus(pair: tuple[str, str]) -> str:
 def _range(view: ClassView, model: str, group: Sequence[Place]) -> Iterator[str]:
     parts = []
     for kind in view.classes:
-        found = {p: n for p, n in view.series(model, kind).items() if p in set(group)}
+        found = {p: n for p in group if (n := view.at(model, kind, p)) is not None}
         if found:
             parts.append(f"{phrases.name(kind)} {_from_to(found, view)}")
     if not parts:
@@ -173,9 +223,22 @@ def _range(view: ClassView, model: str, group: Sequence[Place]) -> Iterator[str]
 def _from_to(found: dict[Place, Number], view: ClassView) -> str:
     low = min(found, key=lambda p: found[p].value)
     high = max(found, key=lambda p: found[p].value)
+    smallest, largest = (f"{where(place)} ({valued(found[place], view)})" for place in (low, high))
     if low == high:
-        return f"in {where(low)} ({valued(found[low], view)})"
-    return (
-        f"lowest in {where(low)} ({valued(found[low], view)}), "
-        f"highest in {where(high)} ({valued(found[high], view)})"
-    )
+        return f"in {smallest}"
+    if view.by_head:  # "further heads" does not say which: nobody could check a highest
+        return f"from {smallest} to {largest}"
+    return f"lowest in {smallest}, highest in {largest}"
+
+
+def aside(view: ClassView, sentences: Sequence[str]) -> list[str]:
+    """With the measure in front, where it is not the one that is meant without saying."""
+    if not view.aside:
+        return list(sentences)
+    lead = phrases.measure_word(view.measure).capitalize()
+    return [f"{lead}: {_lower(sentence)}" for sentence in sentences]
+
+
+def _lower(sentence: str) -> str:
+    ours = sentence.startswith(("All", "Further", "Largest", "Layer", "Smallest"))
+    return sentence[0].lower() + sentence[1:] if ours else sentence

@@ -73,18 +73,25 @@ class Compared(Sequence[Disagreement]):
         return len(self.disagreements)
 
     @property
+    def counts(self) -> str:
+        return (
+            f"{len(self)} numbers contradict one another, {self.agreed} are said alike by several "
+            f"texts, {len(self.alone)} by one only, {len(self.unread)} could not be read."
+        )
+
+    @property
+    def unread_lines(self) -> list[str]:
+        """What could not be read or compared, a line each, and why."""
+        return [
+            f"{one.text}, line {one.statement.line}: {one.statement.words!r} could not be read "
+            f"({one.statement.why})"
+            for one in self.unread
+        ]
+
+    @property
     def notes(self) -> list[str]:
         """What a reader of the list should know, a line each."""
-        return [
-            f"{self.agreed} numbers are said alike by several texts; {len(self.alone)} are said "
-            f"by one only; {len(self.unread)} could not be read.",
-            *self.leaders,
-            *(
-                f"{one.text}, line {one.statement.line}: {one.statement.words!r} could not be read "
-                f"({one.statement.why})"
-                for one in self.unread
-            ),
-        ]
+        return [self.counts, *self.leaders, *self.unread_lines]
 
 
 def compare_texts(texts: Mapping[str, str], *, tolerance: float = 0.0) -> Compared:
@@ -94,6 +101,8 @@ def compare_texts(texts: Mapping[str, str], *, tolerance: float = 0.0) -> Compar
     unread: list[Said] = []
     for name, text in texts.items():
         for statement in read_statements(text, vocabulary):
+            if statement.what == "mention":
+                continue
             one = _clear(statement)
             if one.what == "unread":
                 unread.append(Said(name, one))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
 
 from mindshare.errors import SelectionError, nearest
-from mindshare.report.describing.classes import describe_classes
+from mindshare.report.describing.classes import describe_charts
 from mindshare.report.describing.description import Description
 from mindshare.report.describing.insertion import describe_insertion
-from mindshare.report.describing.numbers import Numbers, numbers_of
+from mindshare.report.describing.numbers import Numbers, charts_of
 
 Kind = Literal["classes", "insertion"]
 KINDS = ("classes", "insertion")
@@ -32,20 +32,25 @@ def describe(
             f"there are no results of the kind {kind!r}{nearest(kind, KINDS)}",
             allowed=", ".join(KINDS),
         )
-    numbers = numbers_of(tables)
+    charts = charts_of(tables)
     if only is not None:
-        numbers = _kept(numbers, only)
-    return describe_classes(numbers) if kind == "classes" else describe_insertion(numbers)
+        _check(charts, only)
+        kept = [_kept(one, only) for one in charts]
+        charts = [one for one in kept if one.cells]
+    return describe_charts(charts) if kind == "classes" else describe_insertion(charts[0])
 
 
-def _kept(numbers: Numbers, only: tuple[str, ...]) -> Numbers:
-    """The cells of these classes or conditions."""
-    known = [*numbers.classes, *numbers.conditions]
+def _check(charts: Sequence[Numbers], only: tuple[str, ...]) -> None:
+    known = list(dict.fromkeys(n for one in charts for n in (*one.classes, *one.conditions)))
     for name in only:
         if name not in known:
             raise SelectionError(
                 f"{name!r} is not in the tables{nearest(name, known)}", allowed=", ".join(known)
             )
+
+
+def _kept(numbers: Numbers, only: tuple[str, ...]) -> Numbers:
+    """The cells of these classes or conditions."""
     cells = {
         key: number
         for key, number in numbers.cells.items()

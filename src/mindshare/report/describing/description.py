@@ -5,7 +5,7 @@ Knows sentences, nothing about where they come from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 TITLES = (
@@ -82,6 +82,16 @@ def described(*sections: list[str], summary: list[str]) -> Description:
     made = (Section(t, tuple(s)) for t, s in zip(TITLES, sections, strict=True))
     overview, components, details, observations, interpretation = made
     return Description(overview, components, details, observations, interpretation, tuple(summary))
+
+
+def joined(parts: Sequence[Description], lead: str) -> Description:
+    """Several descriptions, section by section, under one first sentence; none says it twice."""
+    sections = [
+        list(dict.fromkeys(s for part in parts for s in part.sections[i].sentences))
+        for i in range(len(TITLES))
+    ]
+    sections[0].insert(0, lead)
+    return described(*sections, summary=list(parts[0].summary))
 
 
 def _plain(sentence: str) -> str:

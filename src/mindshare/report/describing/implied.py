@@ -19,7 +19,9 @@ EVENNESS = ("weight_evenness", "value_evenness", "retained", "divergence", "ampl
 
 def implied(tables: Mapping[str, pa.Table], about: Mapping[str, str]) -> Iterator[pa.Table]:
     """The further tables, if what they are made from is there."""
-    options = resampling(about)
+    if about.get("mindshare.unit") == "group":
+        return  # which prompts share a group is not saved
+    options = Resampling.of(about)
     masses = _by_label(tables, "mass")
     if masses and about.get("mindshare.measure") == "mass":
         yield summarise(masses, measure="lift", options=options)
@@ -27,20 +29,12 @@ def implied(tables: Mapping[str, pa.Table], about: Mapping[str, str]) -> Iterato
         yield from _against_each_other(response, model, options)
 
 
-def resampling(about: Mapping[str, str]) -> Resampling:
-    """As the saved tables were made."""
-    usual = Resampling()
-    return Resampling(
-        float(about.get("mindshare.confidence", usual.confidence)),
-        int(about.get("mindshare.resamples", usual.resamples)),
-        int(about.get("mindshare.seed", usual.seed)),
-    )
-
-
 def _by_label(tables: Mapping[str, pa.Table], name: str) -> dict[str, pa.Table]:
     """Model → its table: `NAME_LABEL`, or `NAME` where there is one model."""
-    models = tables["summary"]["model"].unique().to_pylist() if "summary" in tables else []
-    found = {}
+    summary = tables.get("summary")
+    if summary is None or "model" not in summary.column_names:  # a single table of differences
+        return {}
+    models, found = summary["model"].unique().to_pylist(), {}
     for model in models:
         own = tables.get(f"{name}_{file_word(model)}")
         if own is None and len(models) == 1:

@@ -1,16 +1,19 @@
 """What an insertion did → key observations and an interpretation, in sentences.
 
 Says only what a test supports that counts how many layers, heads, measures and conditions it was
-picked from. Knows what such numbers can't show, and says that too.
+picked from, and each thing once. Knows what such numbers can't show, and says that too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations, product
 
 from mindshare.report.describing import phrases, telling
-from mindshare.report.describing.class_meaning import LIMITS, over_depth
+from mindshare.report.describing.class_findings import ends
+from mindshare.report.describing.class_meaning import LIMITS, UNDECIDED, extremes, over_depth
+from mindshare.report.describing.class_words import too_few
 from mindshare.report.describing.insertion_view import (
     BY_LAYER,
     RESPONDS,
@@ -22,25 +25,27 @@ from mindshare.report.describing.places import where
 
 _MIDDLE = {  # what says that nothing changed, and the words for above and below
     "amplitude": (1.0, "more than before", "less than before"),
+    "peak_ratio": (1.0, "higher than before", "lower than before"),
     "entropy_change": (0.0, "more evenly than before", "less evenly than before"),
 }
+OVERALL = tuple(_MIDDLE)
 _SAID = {
     "amplitude": "the original tokens receive",
+    "peak_ratio": "the highest peak of the original tokens is",
     "entropy_change": "the original tokens are attended to",
 }
 _OVER_DEPTH = ("retained", RESPONDS)
 
 
 def observations(view: InsertionView) -> list[str]:
-    counted = [s for told in view.every for s in [*_labels(view, told), *_largest(view, told)]]
-    found = [*_found(view)]
-    if not found:
-        return [*counted, _nothing(view)]
-    return [*counted, *found]
+    counted = [s for told in view.every for s in _labels(view, told)]
+    return [*(list(_found(view)) or [_nothing(view)]), *_undecided(view), *counted]
 
 
 def interpretation(view: InsertionView) -> list[str]:
-    return [*(list(_meaning(view)) or [_no_claim()]), _scope(view), LIMITS]
+    claims = [] if any(_found(view)) else [_no_claim()]
+    told = [UNDECIDED] if view.several else []
+    return [*claims, *told, _scope(view), LIMITS]
 
 
 def _found(view: InsertionView) -> Iterator[str]:
@@ -60,18 +65,6 @@ def _labels(view: InsertionView, told: Told) -> Iterator[str]:
     if labels:
         words = ", ".join(f"{label} {n}" for label, n in labels.items())
         yield f"Heads by label, {about(told)}: {words}."
-
-
-def _largest(view: InsertionView, told: Told) -> Iterator[str]:
-    """The head with the largest mean, where it can't be told that it responds more than others."""
-    series = view.series(told, RESPONDS, heads=True)
-    if len(series) > 1 and told in view.layered and not view.responding(told):
-        top = view.top(told)[0]
-        yield (
-            f"{about(told)}: the largest mean {RESPONDS} of a head is that of {where(top)} "
-            f"({phrases.value(series[top], RESPONDS)}); whether it responds more than the others "
-            "can't be told from so few prompts."
-        )
 
 
 def _overall(view: InsertionView, told: Told) -> Iterator[str]:
@@ -96,20 +89,28 @@ def _against(view: InsertionView) -> Iterator[str]:
             )
 
 
+def _undecided(view: InsertionView) -> Iterator[str]:
+    """Conditions that may differ, and how large a difference would have been found."""
+    for key, number in view.differences.items():
+        size = number.detectable_family
+        if view.several and size is not None and not telling.differs(number):
+            could = f"{phrases.single(size)}{phrases.UNITS.get(key.measure, '')}"
+            yield (
+                f"All layers, {phrases.name(key.model)}, {minus(key.condition, key.against)}: "
+                f"{phrases.measure_word(key.measure)} is undecided, where a difference of {could} "
+                "could have been found with 80 % power."
+            )
+
+
 def _layers(view: InsertionView, told: Told) -> Iterator[str]:
     for measure in BY_LAYER:
         series = view.series(told, measure)
         if len(series) < 2:
             continue
-        high = max(series, key=lambda p: series[p].value)
-        low = min(series, key=lambda p: series[p].value)
-        tried = telling.pairs(len(series)) * len(BY_LAYER) * len(view.layered)
-        if telling.apart(series[high], series[low], comparisons=tried):
-            yield (
-                f"{about(told)}: {phrases.measure_word(measure)} is highest in {where(high)} "
-                f"({phrases.value(series[high], measure)}) and lowest in {where(low)} "
-                f"({phrases.value(series[low], measure)})."
-            )
+        found = ends(series, telling.pairs(len(series)) * len(BY_LAYER) * len(view.layered))
+        words = extremes(*found, partial(phrases.value, measure=measure)) if found else ""
+        if words:
+            yield f"{about(told)}: {phrases.measure_word(measure)} {words}."
 
 
 def _trends(view: InsertionView, told: Told) -> Iterator[str]:
@@ -132,7 +133,7 @@ def _heads(view: InsertionView, told: Told) -> Iterator[str]:
     if heads:
         words = "; ".join(f"{where(p)} ({phrases.value(series[p], RESPONDS)})" for p in heads)
         yield (
-            f"{about(told)}: heads with a larger {RESPONDS} than the middle head, the largest "
+            f"{about(told)}: heads with a larger {RESPONDS} than the median head, the largest "
             f"first: {words}."
         )
 
@@ -156,31 +157,8 @@ def _models(view: InsertionView) -> Iterator[str]:
 
 def _nothing(view: InsertionView) -> str:
     if not view.several:
-        return "Nothing else: with one prompt, nothing can be told from chance."
-    return (
-        "Nothing else: over these prompts no layer, head or condition can be told from the next, "
-        "once it is counted how many were compared."
-    )
-
-
-def _meaning(view: InsertionView) -> Iterator[str]:
-    for told in view.layered:
-        if list(_overall(view, told)):
-            yield (
-                f"{about(told)}: the insertion changes what the original tokens receive, over all "
-                "heads together."
-            )
-        if view.responding(told):
-            yield f"{about(told)}: heads do not all respond alike."
-        if list(_layers(view, told)):
-            yield f"{about(told)}: what the insertion does depends on the layer."
-    for key, number in view.differences.items():
-        if telling.differs(number):
-            yield (
-                f"{phrases.name(key.model)}: for {phrases.measure_word(key.measure)} it matters "
-                f"what is inserted, {phrases.name(key.condition or '')} or "
-                f"{phrases.name(key.against or '')}."
-            )
+        return f"{too_few(view.numbers)}."
+    return "Over these prompts all is undecided: no layer, head or condition differs from another."
 
 
 def _no_claim() -> str:
@@ -188,5 +166,5 @@ def _no_claim() -> str:
 
 
 def _scope(view: InsertionView) -> str:
-    which = "these prompts" if view.several else "this prompt"
+    which = "these prompts" if view.numbers.n_prompts > 1 else "this prompt"
     return f"All of this is about {which} and these insertions at their places."

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mindshare.report.describing import telling
-from mindshare.report.describing.numbers import Key, Number, Numbers
+from mindshare.report.describing.cells import Key, Number
+from mindshare.report.describing.numbers import Numbers
 from mindshare.report.describing.places import Place, closely, groups, in_order
 
 BY_LAYER = ("retained", "divergence", "amplitude", "affine_r2")
-BY_HEAD = ("divergence", "amplitude", "shape", "entropy_change")
+BY_HEAD = ("divergence", "amplitude", "shape", "entropy_change", "attention_left")
 RESPONDS = "divergence"  # what heads are ranked by
 LAYERED = 2  # conditions that are described layer by layer
 TOP = 6  # heads that are described

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mindshare.report.describing import phrases, telling
-from mindshare.report.describing.class_words import prompts, spread_words
+from mindshare.report.describing.cells import Key, Number
+from mindshare.report.describing.class_words import prompts, spread_words, test_words
 from mindshare.report.describing.insertion_view import (
     BY_HEAD,
     BY_LAYER,
@@ -18,22 +19,28 @@ from mindshare.report.describing.insertion_view import (
     InsertionView,
     Told,
 )
-from mindshare.report.describing.numbers import Key, Number
-from mindshare.report.describing.places import Place, group_word, leading, where
+from mindshare.report.describing.places import Place, group_word, leading, rule, where
+from mindshare.table import DROP_FIRST
 
 MEANING = {
     "amplitude": "what the original tokens receive in all, relative to that without the insertion",
-    "shape": "correlation of what the original tokens receive without and with it; one is kept",
+    "shape": "correlation of what the original tokens receive without and with it; one where it "
+    "keeps its shape",
     "entropy_change": "how much more evenly the original tokens are attended to, in nats",
     "divergence": "how different what they receive is without and with it (Jensen–Shannon), in "
     "bits",
-    "peak_shift": "how far the highest peak moves, in original tokens",
+    "peak_shift": "mean signed shift of the highest peak, in original tokens; later is +, and "
+    "shifts both ways cancel out",
     "peak_ratio": "the highest peak of the original tokens, relative to that without it",
+    "attention_left": "the part of later tokens' attention that goes to the original tokens "
+    "compared; where it is small, the other numbers say little",
     "weight_evenness": "how evenly the inserted tokens are attended to; one is all alike",
     "retained": "the part of later tokens' attention that does not go to the inserted tokens",
-    "factor": "the one factor a query that brings the old weights closest to the new ones",
-    "affine_r2": "how much of the new weights is the old ones times one factor a query",
-    "affine_r2_after": "the same for tokens after the insertion only",
+    "factor": "for each token after the insertion, the one factor that brings its old weights "
+    "closest to its new ones; the mean over these tokens",
+    "affine_r2": "how much of these tokens' new weights is their old ones times that one factor",
+    "affine_r2_after": "the same, of the weights that they give each other: what stands before "
+    "the insertion is left out",
     "value_evenness": "how alike the values of the inserted tokens are; one is all alike",
 }
 
@@ -45,9 +52,15 @@ def overview(view: InsertionView) -> list[str]:
         f"{_some(numbers.models, 'model')}, over {prompts(numbers)}.",
         *_sizes(view),
         "Every number compares a version with an insertion to the same prompt without it; what is "
-        "compared are the original tokens.",
+        f"compared are the original tokens{_but_the_first(view)}.",
         spread_words(numbers, several=view.several),
+        *(test_words(numbers) if view.several else ()),
     ]
+
+
+def _but_the_first(view: InsertionView) -> str:
+    left_out = view.numbers.about.get(DROP_FIRST) == "true"
+    return ", without the prompt's first token" if left_out else ""
 
 
 def components(view: InsertionView) -> list[str]:
@@ -65,11 +78,16 @@ def details(view: InsertionView) -> list[str]:
     for told in view.every:
         sentences += _of(view, told, (None, None), tuple(view.numbers.measures))
     sentences += differences(view)
+    every = [place for told in view.layered for place in view.closely(told)]
+    if any(view.groups(told) for told in view.layered):
+        sentences.append(rule(every))
     for told in view.layered:
         for place in view.closely(told):
             sentences += _of(view, told, place, BY_LAYER)
         for group in view.groups(told):
             sentences += _range(view, told, group)
+    if any(len(view.top(told)) > 1 for told in view.layered):
+        sentences.append(f"Of the heads, at most six: those with the largest mean {RESPONDS}.")
     for told in view.layered:
         for place in view.top(told):
             sentences += _head(view, told, place)
@@ -89,7 +107,7 @@ def differences(view: InsertionView) -> list[str]:
 
 
 def difference(key: Key, number: Number) -> str:
-    told = "" if number.low is None or telling.differs(number) else " (not told from zero)"
+    told = "" if number.low is None or telling.differs(number) else " (undecided)"
     return phrases.value(number, key.measure, sign=True) + told
 
 
@@ -147,7 +165,8 @@ def _head(view: InsertionView, told: Told, place: Place) -> Iterator[str]:
 def _range(view: InsertionView, told: Told, group: Sequence[Place]) -> Iterator[str]:
     parts = []
     for measure in BY_LAYER:
-        found = {p: n for p, n in view.series(told, measure).items() if p in set(group)}
+        series, inside = view.series(told, measure), set(group)
+        found = {p: n for p, n in series.items() if p in inside}
         if found:
             parts.append(f"{phrases.measure_word(measure)} {from_to(found, measure)}")
     if parts:

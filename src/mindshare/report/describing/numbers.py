@@ -1,14 +1,13 @@
 """Tables of saved results → one number a cell, to be looked up by what a sentence says.
 
-A cell is a measure of a model in a layer and head, of a token class or under a condition; a
-difference has in addition what it is taken from. Numbers that the saved tables imply (the lift
-behind a mass, the difference of two conditions) are made here, by the same statistics. Knows the
-columns of the tables, nothing about sentences.
+Numbers that the saved tables imply (the lift behind a mass, the difference of two conditions) are
+made here, by the same statistics. Knows which tables there are, nothing about sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -16,46 +15,25 @@ from typing import Any
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.report.describing.cells import Key, Number, cells_of, has, kind_of, means_of
 from mindshare.report.describing.implied import implied
+from mindshare.report.describing.sets import UNNAMED, measure_of, metadata, sets_of
+from mindshare.stats import Resampling
 
-Row = dict[str, Any]
-UNNAMED = ("other", "sink_slot")  # classes that no rule names
 ADDITIVE = ("mass", "share", "expected")  # over classes
-_KINDS = {
-    "long": ("measure", "model", "against", "value"),
-    "contrast": ("model_a", "model_b", "class", "difference"),
-    "condition_contrast": ("condition_a", "condition_b", "measure", "difference"),
-    "response_summary": ("condition", "model", "measure", "mean"),
-    "summary": ("model", "class", "mean"),
-}
+_EXTENTS = "mindshare.extents"
 
 
 @dataclass(frozen=True)
-class Key:
-    """What a number is about; None for a layer or head: the mean over them."""
+class Extent:
+    """How much of everything one chart shows."""
 
-    measure: str
-    model: str
-    layer: int | None = None
-    head: int | None = None
-    kind: str | None = None  # token class
-    condition: str | None = None
-    against: str | None = None  # the model or condition that a difference is taken from
-
-
-@dataclass(frozen=True)
-class Number:
-    value: float
-    low: float | None = None
-    high: float | None = None
-    n_prompts: int = 1
-    sd: float | None = None
-    p_adjusted: float | None = None
-    label: str | None = None
-
-    @property
-    def has_interval(self) -> bool:
-        return self.low is not None and self.high is not None
+    classes: tuple[str, ...]  # that a rule names
+    models: int
+    layers: int
+    heads: int  # of a layer
+    single: int  # heads of all layers
+    prompts: tuple[int, int]  # the fewest and the most of a number
 
 
 @dataclass(frozen=True)
@@ -66,6 +44,7 @@ class Numbers:
     measure: str  # the one that is meant where none is named
     about: dict[str, str] = field(default_factory=dict)
     queries: tuple[str, ...] = ()  # query sets: the first is described
+    charts: tuple[Extent, ...] = ()  # where the tables are those of several
 
     def get(self, key: Key) -> Number | None:
         return self.cells.get(key)
@@ -81,7 +60,8 @@ class Numbers:
 
     @cached_property
     def models(self) -> list[str]:
-        return _distinct(key.model for key in self.cells)
+        own = _distinct(key.model for key in self.cells if key.against is None)
+        return own or _distinct(key.model for key in self.cells)
 
     @cached_property
     def classes(self) -> list[str]:
@@ -118,9 +98,21 @@ class Numbers:
     def n_prompts(self) -> int:
         return max((n.n_prompts for n in self.cells.values()), default=0)
 
+    @cached_property
+    def extents(self) -> tuple[Extent, ...]:
+        """Of each chart that the tables hold."""
+        return self.charts or (self.extent(),)
+
+    def extent(self) -> Extent:
+        """Of everything."""
+        counts = [number.n_prompts for number in self.cells.values()] or [0]
+        single = {(key.layer, key.head) for key in self.cells if key.head is not None}
+        sizes = (len(self.models), len(self.layers), len(self.heads), len(single))
+        return Extent(tuple(self.named), *sizes, (min(counts), max(counts)))
+
     def total(self, key: Key) -> float | None:
-        """Of the named classes in one place; None where classes do not add up or one is missing."""
-        if key.measure not in ADDITIVE:
+        """Of the named classes in one place; None where classes overlap or do not add up."""
+        if key.measure not in ADDITIVE or len(self.extents) > 1:
             return None
         found = [self.get(replace(key, kind=name)) for name in self.named]
         there = [number.value for number in found if number is not None]
@@ -129,115 +121,83 @@ class Numbers:
 
 def numbers_of(tables: Mapping[str, pa.Table] | pa.Table) -> Numbers:
     """One table, or all tables of saved results by name."""
-    if isinstance(tables, pa.Table):
-        tables = {"summary": tables}
-    known = {name: t for name, t in tables.items() if _kind(t) is not None}
-    if not known:
+    found = charts_of({"summary": tables} if isinstance(tables, pa.Table) else tables)
+    if len(found) == 1:
+        return found[0]
+    cells: dict[Key, Number] = {}
+    for one in found:
+        cells = one.cells | cells  # the first chart's stay
+    ordered = {key: cells[key] for one in found for key in one.cells}
+    return replace(found[0], cells=ordered, charts=tuple(one.extent() for one in found))
+
+
+def charts_of(tables: Mapping[str, pa.Table]) -> list[Numbers]:
+    """Those of each chart of token classes, or all of an insertion."""
+    groups = sets_of(tables)
+    if not any(kind_of(table) for group in groups for table in group.values()):
         raise SelectionError(
             "there is no table of means or differences to describe",
             allowed="a `summary`, a contrast, or the table of a chart",
             next_step="give the tables of a folder that `mindshare shares` or `insert` wrote",
         )
+    return [_of_one(group) for group in groups]
+
+
+def _of_one(tables: Mapping[str, pa.Table]) -> Numbers:
+    """Of the tables of one chart, or of an insertion."""
+    known = {name: t for name, t in tables.items() if kind_of(t) is not None}
     first = known.get("summary", next(iter(known.values())))
     about = metadata(first)
-    queries = tuple(first["queries"].unique().to_pylist()) if _has(first, "queries") else ()
+    queries = tuple(first["queries"].unique().to_pylist()) if has(first, "queries") else ()
     cells: dict[Key, Number] = {}
-    for table in [first, *known.values(), *implied(tables, about)]:  # its order is kept
+    every = [first, *known.values(), *implied(tables, about)]  # its order is kept
+    for table in every:
         _add(cells, table, queries)
-    return Numbers(cells, _measure(about), about, queries)
-
-
-def metadata(table: pa.Table) -> dict[str, str]:
-    return {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+    for table in every:
+        if kind_of(table) == "contrast":
+            for row in _rows(table, queries):
+                for key, number in means_of(row, measure_of(table)):
+                    cells.setdefault(key, number)
+    charts = tuple(_extent(one) for one in json.loads(about.pop(_EXTENTS, "[]")))
+    return Numbers(cells, measure_of(first), about, queries, charts)
 
 
 def long_table(numbers: Numbers) -> pa.Table:
     """All numbers as one table, which `numbers_of` reads back."""
     rows = [asdict(key) | asdict(number) for key, number in numbers.cells.items()]
     text, whole = pa.string(), pa.int64()
-    kinds = {"layer": whole, "head": whole, "n_prompts": whole}
+    kinds = dict.fromkeys(("layer", "head", "n_prompts", "n_groups"), whole)
+    named = [f.name for f in fields(Key)] + ["label"]
     names = [f.name for part in (Key, Number) for f in fields(part)]
-    numeric = ("value", "low", "high", "sd", "p_adjusted")
+    about = numbers.about | {"mindshare.measure": numbers.measure}
+    if numbers.charts:
+        about[_EXTENTS] = json.dumps([asdict(one) for one in numbers.charts])
     schema = pa.schema(
-        [(n, kinds.get(n, pa.float64() if n in numeric else text)) for n in names],
-        metadata=numbers.about | {"mindshare.measure": numbers.measure},
+        [(n, kinds.get(n, text if n in named else pa.float64())) for n in names], metadata=about
     )
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _kind(table: pa.Table) -> str | None:
-    return next((k for k, names in _KINDS.items() if _has(table, *names)), None)
-
-
-def _has(table: pa.Table, *names: str) -> bool:
-    return all(name in table.column_names for name in names)
-
-
-def _measure(about: Mapping[str, str]) -> str:
-    """A table of many measures names them all; what is meant is then said in the text."""
-    words = about.get("mindshare.measure", "mass")
-    return words.split(", ")[0]
+def _extent(saved: dict[str, Any]) -> Extent:
+    low, high = saved.pop("prompts")
+    return Extent(tuple(saved.pop("classes")), prompts=(low, high), **saved)
 
 
 def _add(cells: dict[Key, Number], table: pa.Table, queries: tuple[str, ...]) -> None:
-    kind = _kind(table)
+    kind = kind_of(table)
     if kind is None:
         return
-    measure = _measure(metadata(table))
-    read = _READ[kind]
+    measure, fewest = measure_of(table), Resampling.of(metadata(table)).fewest
+    for row in _rows(table, queries):
+        for key, number in cells_of(row, kind, measure, fewest=fewest):
+            cells.setdefault(key, number)
+
+
+def _rows(table: pa.Table, queries: tuple[str, ...]) -> Iterable[dict[str, Any]]:
+    """Those of the first query set."""
     for row in table.to_pylist():
-        if queries and row.get("queries", queries[0]) != queries[0]:
-            continue
-        key, value = read(row, measure)
-        if value is not None:
-            cells.setdefault(key, _number(row, value))
-
-
-def _number(row: Row, value: float) -> Number:
-    return Number(
-        value,
-        row.get("low"),
-        row.get("high"),
-        row.get("n_prompts") or 1,
-        row.get("sd"),
-        row.get("p_adjusted"),
-        row.get("label"),
-    )
-
-
-def _of_summary(row: Row, measure: str) -> tuple[Key, float | None]:
-    place = (row.get("layer"), row.get("head"))
-    return Key(measure, row["model"], *place, kind=row["class"]), row["mean"]
-
-
-def _of_contrast(row: Row, measure: str) -> tuple[Key, float | None]:
-    place = (row["layer"], row["head"])
-    key = Key(measure, row["model_b"], *place, kind=row["class"], against=row["model_a"])
-    return key, row["difference"]
-
-
-def _of_response(row: Row, _: str) -> tuple[Key, float | None]:
-    place = (row.get("layer"), row.get("head"))
-    return Key(row["measure"], row["model"], *place, condition=row["condition"]), row["mean"]
-
-
-def _of_conditions(row: Row, _: str) -> tuple[Key, float | None]:
-    place = (row["layer"], row["head"])
-    conditions = {"condition": row["condition_b"], "against": row["condition_a"]}
-    return Key(row["measure"], row["model"], *place, **conditions), row["difference"]
-
-
-def _of_long(row: Row, _: str) -> tuple[Key, float | None]:
-    return Key(**{f.name: row[f.name] for f in fields(Key)}), row["value"]
-
-
-_READ: dict[str, Callable[[Row, str], tuple[Key, float | None]]] = {
-    "long": _of_long,
-    "summary": _of_summary,
-    "contrast": _of_contrast,
-    "response_summary": _of_response,
-    "condition_contrast": _of_conditions,
-}
+        if not queries or row.get("queries", queries[0]) == queries[0]:
+            yield row
 
 
 def _distinct(found: Iterable[Any]) -> list[Any]:

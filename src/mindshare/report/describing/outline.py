@@ -2,7 +2,8 @@
 
 A heading, or a label in bold, or a label with nothing after it, names what follows: `Layer 16`,
 then `Qwen-Phys:`. A new layer forgets the model before it. Other labels hold for their own line,
-and for the lines that are indented below it. Knows Markdown, not numbers.
+and for the lines that are indented below it. Tables, code, formulas and the sections of a report
+that say where it comes from are no description. Knows Markdown, not numbers.
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ _BULLET = re.compile(r"(?P<indent>\s*)(?:[*+•-]|\d{1,2}[.)])\s+(?P<text>.+)")
 _LABEL = re.compile(
     r"(?P<bold>\*\*|__)?(?P<label>[^:*][^:]{0,60}?)(?P=bold)?:(?(bold)(?:\*\*|__)?)"
 )
+_FENCE = re.compile(r"\s*(```|~~~|\$\$\s*$)")
+_FOLDED = re.compile(r"<details><summary>(?:How this chart was made|The numbers of this chart)\b")
+_NO_WORDS = re.compile(r"\s*(?:\||</?[a-zA-Z!][^>]*>\s*$|\$\$|:?-{3,})")  # tables, tags, formulas
+_APART = re.compile(
+    r"(?:origin|provenance|models?|model cards?|make it again|the prompts|the numbers|contents|"
+    r"how it is measured)\b",
+    re.I,
+)
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _DECIMAL = re.compile(r"\d\.\d")
 _LONGEST = 60  # characters of a title
 _DEEPEST = 10  # ranks of headings are below those of list items
@@ -51,9 +61,7 @@ def outline(text: str, lexer: Lexer) -> Iterator[Line]:
     """The lines that are no headings, in order."""
     levels: list[_Level] = []
     title = ""
-    for number, raw in enumerate(text.splitlines(), 1):
-        if not raw.strip() or raw.strip() == "\\n":
-            continue
+    for number, raw in _told(text):
         heading = _heading(raw)
         if heading is not None:
             rank, words = heading
@@ -68,6 +76,23 @@ def outline(text: str, lexer: Lexer) -> Iterator[Line]:
         yield Line(number, plain(words), _joined(levels) | named, title)
         if named and "kind" not in named:  # a class is named for its own line only
             levels = _under(levels, _Level(indent, named, bold or not rest))
+
+
+def _told(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that can describe something, numbered from 1."""
+    fence, apart, folded = "", 0, False
+    for number, raw in enumerate(text.splitlines(), 1):
+        found = _FENCE.match(raw)
+        if found and fence in ("", found[1].strip()):
+            fence = "" if fence else found[1].strip()
+            continue
+        folded = bool(_FOLDED.match(raw)) or (folded and "</details>" not in raw)
+        heading = None if fence else _HEADING.fullmatch(raw)
+        if heading and (not apart or len(heading["signs"]) <= apart):
+            apart = len(heading["signs"]) if _APART.fullmatch(heading["text"].strip()) else 0
+        skipped = fence or apart or folded or _NO_WORDS.match(raw)
+        if raw.strip() and raw.strip() != "\\n" and not skipped:
+            yield number, raw
 
 
 def given_by(tokens: list[Token]) -> Given:
@@ -93,9 +118,17 @@ def _clearly(tokens: list[Token]) -> Given:
 
 
 def plain(words: str) -> str:
-    """Without the marks of bold, code and links."""
-    words = re.sub(r"\*\*|__|\\(?=[*_`<\\])", "", words)
-    return re.sub(r"`([^`]*)`", r'"\1"', words).strip()
+    """Without the marks of bold, code, links and escapes."""
+    escaped: list[str] = []
+
+    def hide(m: re.Match[str]) -> str:
+        escaped.append(m[1])
+        return "\0"
+
+    words = re.sub(r"\*\*|__", "", _ESCAPED.sub(hide, words))
+    words = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", words)
+    words = re.sub(r"`([^`]*)`", r'"\1"', words).strip()
+    return re.sub("\0", lambda _: escaped.pop(0), words)
 
 
 def _heading(raw: str) -> tuple[int, str] | None:

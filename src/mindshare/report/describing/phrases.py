@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from mindshare.report.describing.numbers import Number
+from mindshare.report.describing.cells import Number
 
+Valued = Callable[[Number], str]  # a number → `0.12 bits [0.10, 0.14]`
 DIGITS, MOST = 3, 6  # significant digits; decimals at most
 UNITS = {  # after the number; the others are parts of one or ratios, and their name says so
     "lift": " times",
@@ -22,26 +23,30 @@ UNITS = {  # after the number; the others are parts of one or ratios, and their 
     "divergence": " bits",
     "peak_shift": " tokens",
 }
+SIGNED = ("entropy_change", "peak_shift")  # changes, which have a sign even where they are means
 # Words of our own sentences: a name that is one of them is quoted, so that it can be told apart.
 _OWN_WORDS = """
-a about above adds affine after alike all alone among amplified amplitude an analysis and
-approximately are around as at attend attended attention axes axis be before being below between
-bits bootstrap both brackets brings but by can cause chance change changes claim class classes
-closest compared compares components condition conditions correlation counted damped density
-depends depth describe described detailed did difference differences different differently
-divergence do does each else entropy evenly evenness every evidence expected factor falls far
-farthest few first for from further get gets give gives go goes has head heads highest horizontal
-how in inserted insertion insertions interpretation interval intervals is it its jensen kept key
-label labels larger largest last later layer layers lead least less lift looked looks lower lowest
-many margin mass matters mean measured middle minus mislead misleads model models more most moves
-much named nats nearly neither new next no none nor not nothing number numbers observations of old
-on once one ones only or order orders original other others over overview p part peak per
-percentile places preference prompt prompts queries query random rank ratio reaches receive
-reconfigured relative resamples respond responds retained rises roughly same seed sees set shannon
-shape share sharpened shift show shown shows single sink_slot small smallest smoothed so suggests
-sum support t table tenth than that the their them there these they this times to together token
-tokens told total unchanged under uniform up value values version vertical visible weight weights
-were what where wherever whether which why with within without would yet zero
+a about above adds affine after against alike all alone among amplified amplitude an analysis and
+another approximately are around as at attend attended attention axes axis be been before being
+below between bits bonferroni bootstrap both brackets brings but by can cancel cause cells chance
+change changes chart claim class classes closest compared compares comparisons components condition
+conditions corrected correlation could counted damped density depends depth describe described
+detailed deviations did differ difference differences different differently differs divergence do
+does each effect else entropy evenly evenness every evidence expected factor falls far farthest few
+first follows for found from further get gets give gives go goes groups has have head heads higher
+highest hold horizontal how in inserted insertion insertions interpretation interval intervals is it
+its jensen keeps kept key label labels larger largest last later layer layers lead least left less
+lift little looked looks lower lowest many margin mass matters max may mean means measured median
+meet middle minus mislead misleads model models more most moves much named nats nearly neither new
+next no none nor not nothing number numbers observations of old on once one ones only or order
+orders original other others otherwise out over overlap overview p paired part peak per percentile
+permutation places power preference prompt prompts queries query random rank ratio reaches receive
+reconfigured relative resamples respond responds resting retained rises roughly s said same say says
+seed sees set shannon shape share sharpened shift shifts show shown shows signed single sink_slot
+six small smallest smoothed so standard stands suggests sum support t table tables tell tenth test
+than that the their them there these they this those times to together token tokens told too total
+twelve unchanged undecided under uniform up value values version vertical visible ways weight
+weights were what where wherever whether which whose why with within without would yet zero
 """
 OWN_WORDS = frozenset(_OWN_WORDS.split())
 _SIMPLE = re.compile(r"[A-Za-z][\w.+-]*")
@@ -65,6 +70,7 @@ def written(value: float, places: int, *, sign: bool = False) -> str:
 
 def value(number: Number, measure: str, *, sign: bool = False) -> str:
     """`0.12 bits [0.10, 0.14]`"""
+    sign = sign or measure in SIGNED
     if number.low is None or number.high is None:
         return written(number.value, decimals(number.value), sign=sign) + UNITS.get(measure, "")
     places = decimals(number.value, number.high - number.low)
@@ -76,6 +82,11 @@ def value(number: Number, measure: str, *, sign: bool = False) -> str:
 
 def single(number: float) -> str:
     return written(number, decimals(number))
+
+
+def effect(size: float) -> str:
+    """In standard deviations over the prompts."""
+    return written(size, 2, sign=True)
 
 
 def probability(p: float) -> str:
@@ -98,7 +109,7 @@ def spans(numbers: Iterable[int]) -> str:
             runs[-1].append(n)
         else:
             runs.append([n])
-    words = []
+    words: list[str] = []
     for run in runs:
         words += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(n) for n in run]
     return listed(words)

@@ -1,7 +1,7 @@
 """Layers and heads → which are described one by one, which in groups, and how they are named.
 
-Up to twelve are described one by one; of more, those that stand out, and the rest in groups by
-depth. Knows no numbers.
+Up to twelve are described one by one; of more, the first, the last and those that stand out, and
+the rest in groups by depth. Knows no numbers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ def in_order(places: Iterable[Place]) -> list[Place]:
 
 
 def closely(places: Sequence[Place], standing_out: Iterable[Place]) -> list[Place]:
-    """The places that are described one by one: all; or the ends, what stands out, a few more."""
+    """The places that are described one by one: all; or the ends and what stands out."""
     if len(places) <= CLOSELY:
         return list(places)
     chosen = dict.fromkeys([places[0], places[-1], *standing_out])
-    chosen |= dict.fromkeys(places[:: len(places) // CLOSELY])
     kept = set(list(chosen)[:CLOSELY])
     return [place for place in places if place in kept]
 
@@ -55,6 +54,15 @@ def wheres(places: Sequence[Place]) -> str:
     layers = [layer for layer, _ in places if layer is not None]
     words = [phrases.layers(layers)] if layers else []
     return phrases.listed([*words, *(["all layers"] if len(layers) < len(places) else [])])
+
+
+def rule(places: Sequence[Place]) -> str:
+    """Which are described one by one, where not all are."""
+    what = "head" if any(head is not None for _, head in places) else "layer"
+    return (
+        f"One by one, at most twelve: the first and the last {what}, and those where a number is "
+        "highest or lowest or differs most; the others in groups."
+    )
 
 
 def group_word(group: Sequence[Place]) -> str:

@@ -3,7 +3,8 @@
 What stands before a number in its sentence says what it is about, or the few words behind it; else
 what was named before the last number; else the headings and labels above. A number that none of
 these explains is a statement too: one that could not be read. So are changes and ratios between
-things that the words do not name clearly. Knows how people write about charts, has seen no table.
+things that the words do not name clearly, and numbers in words. Knows how people write about
+charts, has seen no table.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from mindshare.report.describing import orders
+from mindshare.report.describing.behind import named_behind
 from mindshare.report.describing.outline import Given, Line, given_by, outline
 from mindshare.report.describing.statements import Statement
 from mindshare.report.describing.tokens import Lexer, Token, Written
@@ -20,14 +23,21 @@ from mindshare.report.describing.vocabulary import Vocabulary
 PICTURE = "about the picture, not about a number in it"
 CHANGE = "a change, and not clearly said of what"
 MARGIN = "a margin is a choice, not a number of the table"
+IN_WORDS = "a ratio in words"
+MEAN = "a mean of the cells of a chart, not a number of the table"
+COUNT = "a count of something that the table does not count"
 _PICTURE = re.compile(r"\b(components|axes|axis|legend)\b", re.I)
 _SPREAD = re.compile(r"\s*(?:percentile|bootstrap|interval|confidence)", re.I)
 _TIMES = re.compile(r"\s*(?:times\b|×|x\b|-?fold\b)", re.I)
-_ENDS = re.compile(r"[,;()\[\].:→]|\b(?:and|or|but|while|whereas|versus|vs|than)\b", re.I)
+_POWER = re.compile(r"\s*power\b", re.I)
+_MORE = re.compile(r"\s*(?:more|less|higher|lower|larger|smaller|greater|above|below)\b", re.I)
+_OF_ATTENTION = re.compile(r"\s*of\s+(?:its|their|all|(?:all\s+)?the|total)\s+attention\b", re.I)
+_BECAUSE = re.compile(r"\s+(?:because|of\s+(?:them|these|those))\b", re.I)
+_HEADS = re.compile(r"\bheads?\b(?!\s*\d)", re.I)
 _COUNTED = {
     word[:4]: word
     for word in ("prompts", "layers", "heads", "models", "insertions", "conditions", "resamples")
-} | {"clas": "classes", "type": "classes"}
+} | {"clas": "classes", "type": "classes", "cell": "cells"}
 _WORDS = 60  # characters of a sentence that stand for a statement
 
 
@@ -35,7 +45,9 @@ def read_statements(text: str, vocabulary: Vocabulary) -> list[Statement]:
     lexer = Lexer(vocabulary)
     found: list[Statement] = []
     for line in outline(text, lexer):
-        found += _Reader(line, lexer.tokens(line.text)).statements()
+        tokens = lexer.tokens(line.text)
+        found += _Reader(line, tokens).statements()
+        found += orders.mentioned(line, tokens)
     return found
 
 
@@ -52,6 +64,8 @@ class _Sentence:
     last: Statement | None = None
     kinds: list[str] = field(default_factory=list)
     minus: str | None = None  # the part whose next name a difference is taken from
+    among: tuple[int, ...] = ()  # the layers that were named since a semicolon
+    first: tuple[int, ...] = ()  # … and before any number: the sentence is about these
 
 
 class _Reader:
@@ -68,6 +82,12 @@ class _Reader:
                 yield from self._interval(token)
             elif token.what in ("number", "between", "count"):
                 yield from self._number(i, token)
+            elif token.what == "words":
+                yield self._unread(token, IN_WORDS)
+            elif token.what == "order":
+                yield self._order(i)
+            elif token.what == "compared":
+                yield from orders.compared(self.line, self.tokens, i, given=self.said.given)
             else:
                 self._take(i, token)
 
@@ -75,7 +95,7 @@ class _Reader:
         """A word that says what the numbers after it are about."""
         said = self.said
         if token.what == "stop":
-            said.cue, said.stale = None, {"layer", "head"}
+            said.cue, said.stale, said.among = None, {"layer", "head"}, said.first
             if token.content != ";":
                 self.said = _Sentence(dict(self.line.given))
         elif token.what == "cue":
@@ -87,6 +107,7 @@ class _Reader:
         else:
             if token.what == "layer":
                 said.given.pop("head", None)
+                self._several(token.content)
             self._give(i, given_by([token]))
 
     def _give(self, i: int, named: Given) -> None:
@@ -113,6 +134,16 @@ class _Reader:
             said.minus, said.cue = None, None
         elif name.part != "queries":
             self._give(i, {name.part: name.name})
+
+    def _several(self, layers: tuple[int, ...]) -> None:
+        if len(layers) > 1:
+            self.said.among = layers
+            self.said.first = self.said.first if self.said.last else layers
+
+    def _order(self, i: int) -> Statement:
+        above = self.line.given.get("layer")
+        among = self.said.among or (above if isinstance(above, tuple) else ())
+        return orders.ranked(self.line, self.tokens, i, given=self.said.given, among=among)
 
     def _interval(self, token: Token) -> Iterator[Statement]:
         """The ends belong to the number before them."""
@@ -146,17 +177,35 @@ class _Reader:
 
     def _special(self, i: int, token: Token) -> Statement | None:
         """What is no number of a cell."""
-        said, number = self.said, token.content
-        if said.cue == "margin":
-            return self._unread(token, MARGIN)
-        if said.cue in ("correlation", "p", "seed"):
-            return self._statement(said.cue, number, token)
+        number, behind = token.content, self.line.text[token.stop :]
+        cued = self._cued(token)
+        if cued is not None:
+            return cued
+        if number.percent and _POWER.match(behind):
+            return self._statement("power", number, token)
+        if _BECAUSE.match(behind) and number.text.isdigit():
+            return self._unread(token, COUNT)
         label = self._label(i, token)
         if label is not None:
             made = self._statement("label", number, token)
             return replace(made, given=made.given | {"label": label})
-        if number.percent and _SPREAD.match(self.line.text[token.stop :]):
+        if number.percent and _SPREAD.match(behind):
             return self._statement("confidence", number, token)
+        return None
+
+    def _cued(self, token: Token) -> Statement | None:
+        """What a word before it says it is."""
+        said, number = self.said, token.content
+        if said.cue in ("margin", "mean"):
+            return self._unread(token, MARGIN if said.cue == "margin" else MEAN)
+        if said.cue in ("correlation", "p", "seed", "small"):
+            level = said.cue == "p" and number.relation == "<"
+            return self._statement("level" if level else said.cue, number, token)
+        if said.cue == "detectable":
+            heads = bool(_HEADS.search(self.line.text[: token.start]))
+            return replace(self._statement("detectable", number, token), heads=heads)
+        if said.cue == "effect" and said.last is not None:
+            return replace(self._statement("effect", number, token), given=dict(said.last.given))
         return None
 
     def _label(self, i: int, token: Token) -> str | None:
@@ -175,8 +224,9 @@ class _Reader:
     def _value(self, i: int, token: Token) -> Statement:
         said, number = self.said, token.content
         sums = said.cue in ("together", "reaching", "total")
-        given = self._given(i, token, carried=sums)
-        if said.change and "against" not in given:
+        given = self._given(i, carried=sums)
+        behind = self.line.text[token.stop :]
+        if (said.change or _MORE.match(behind)) and "against" not in given:
             return self._unread(token, CHANGE)
         if sums:
             made = self._statement("total" if said.cue == "total" else "together", number, token)
@@ -184,10 +234,12 @@ class _Reader:
             given = {part: value for part, value in given.items() if part != "kind"}
             return replace(made, given=given, together=kinds)
         what = "share" if number.percent else "difference" if "against" in given else "value"
-        times = bool(_TIMES.match(self.line.text[token.stop :]))
+        if _OF_ATTENTION.match(behind):
+            what, given = "value", given | {"measure": "mass"}
+        times = bool(_TIMES.match(behind))
         return replace(self._statement(what, number, token), given=given, times=times)
 
-    def _given(self, i: int, token: Token, *, carried: bool = False) -> Given:
+    def _given(self, i: int, *, carried: bool = False) -> Given:
         """With what the words behind a number name, unless it was named just before.
 
         A layer that was named before a semicolon is carried over to sums only.
@@ -196,29 +248,12 @@ class _Reader:
         gone = set() if carried else said.stale
         given = {p: v for p, v in said.given.items() if p not in gone}
         given |= {p: v for p, v in self.line.given.items() if p in gone}
-        for place in self._behind(i, token):
+        for place in named_behind(self.line.text, self.tokens, i):
             named = given_by([self.tokens[place]])
             if named and not set(named) & self.said.fresh:
                 given |= named
                 self.used.add(place)
         return given
-
-    def _behind(self, i: int, token: Token) -> Iterator[int]:
-        """The names up to the next number, comma or `and`; or in brackets, `0.061 (Base)`."""
-        text = self.line.text
-        start = token.stop
-        opened = re.match(r"\s*\(", text[start:])
-        start += opened.end() if opened else 0
-        for place in range(i + 1, len(self.tokens)):
-            later = self.tokens[place]
-            if later.what not in ("name", "layer", "head") or _ENDS.search(
-                text[start : later.start]
-            ):
-                return
-            if opened and not re.match(r"[^()\d]*\)", text[later.stop :]):
-                return
-            yield place
-            start = later.stop
 
     def _between(self, i: int, token: Token) -> Statement:
         first, last, noun = token.content
@@ -229,7 +264,7 @@ class _Reader:
         if self.said.change:
             return self._unread(token, CHANGE)
         made = self._statement("between", first, token)
-        return replace(made, given=self._given(i, token), upto=last)
+        return replace(made, given=self._given(i), upto=last)
 
     def _count(self, token: Token) -> Statement:
         number, noun = token.content

@@ -11,9 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from mindshare.errors import OutputError
-from mindshare.report.describing.numbers import long_table, metadata, numbers_of
+from mindshare.report.describing.numbers import long_table, numbers_of
+from mindshare.report.describing.sets import metadata
 from mindshare.stats import MEASURES
-from mindshare.table import read_folder
+from mindshare.table import MANIFEST, read_folder
 
 _ALLOWED = "a .parquet or .csv file of a chart, or a folder of results"
 
@@ -22,6 +23,12 @@ def read_numbers(path: str | Path) -> pa.Table:
     """The numbers of a saved chart, as a table for `check_description`."""
     path = Path(path)
     if path.is_dir():
+        if not (path / MANIFEST).is_file():
+            raise OutputError(
+                f"{path} is not a folder of mindshare results: it has no {MANIFEST}",
+                allowed=_ALLOWED,
+                next_step="name a folder that `mindshare shares`, `head-map` or `insert` wrote",
+            )
         tables, _ = read_folder(path)
         return long_table(numbers_of(tables))
     table = _named(_file(path), path.stem)

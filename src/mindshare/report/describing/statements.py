@@ -18,9 +18,11 @@ _ORDER = ("layer", "head", "model", "condition", "against", "kind", "measure", "
 class Statement:
     """One number, or two for a range; `what` says how it is to be looked up.
 
-    value, difference, between: cells; low, high: the ends of a cell's interval; total, together: a
-    sum over all or some classes; share; label: how many heads have it; prompts, layers, models, …:
-    a count; correlation, p, confidence, resamples, seed; or unread, and then `why`.
+    value, difference, between: cells; low, high: the ends of a cell's interval; effect: its effect;
+    detectable: what could have been found in cells; total, together: a sum over all or some
+    classes; share; label: how many heads have it; prompts, layers, models, …: a count; correlation,
+    p, level, small, power, confidence, resamples, seed; highest, lowest, most: the place where a
+    series is; larger, smaller: than another cell; mention: of a layer; or unread, and then `why`.
     """
 
     what: str
@@ -31,6 +33,10 @@ class Statement:
     upto: Written | None = None
     together: tuple[str, ...] = ()  # the classes that a sum is over
     times: bool = False  # "times" stands behind it
+    places: tuple[tuple[int, int | None], ...] = ()  # layers and heads that a series is highest in
+    among: tuple[int, ...] = ()  # layers that it is the highest of; none named: all
+    than: Given | None = None  # the cell that it is larger than
+    heads: bool = False  # about single heads, none of them named
     why: str = ""
 
     @property

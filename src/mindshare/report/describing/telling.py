@@ -1,29 +1,34 @@
 """Means with their spread → what can be told: which is larger, what rises, what is the same.
 
-Whoever picks the highest of thirty noisy means always finds one. So two means that were picked are
-told apart only if their intervals, widened for every pair that could have been picked, do not
-meet: Student's t at 0.05 over the number of pairs. Intervals that do not meet differ whatever the
-correlation of the two over the prompts. A trend is a rank correlation with the layer that random
-orders of the layers rarely reach, corrected for the number of series. Knows numbers, not what
-they are about.
+One rule for every sentence that claims anything. Whoever picks the highest of thirty noisy means
+always finds one. So two means that were picked are told apart only if their intervals, widened for
+every pair that could have been picked, do not meet: Student's t at 0.05 over the number of pairs.
+Intervals that do not meet differ whatever the correlation of the two over the prompts. A highest
+is one only if it is told from every other. A paired difference needs a p that is corrected for all
+cells of its table, and an interval without 0. A trend is a rank correlation with the layer that
+random orders of the layers rarely reach, corrected for the number of series. Below six prompts no
+sign can be told from chance, and nothing is. Knows numbers, not what they are about.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
-from mindshare.report.describing.numbers import Number
+from mindshare.report.describing.cells import Number
 
 ALPHA = 0.05
-FEWEST = 3  # prompts below which no spread says anything
+FEWEST = 6  # prompts or groups: of five, all lie on one side in one case of 16
 FEWEST_LAYERS = 5  # of four layers, every order is reached by chance too often
 _ORDERS, _SEED = 9_999, 0
 _STEPS = 20_001
+
+Place = TypeVar("Place")
 
 
 @lru_cache(maxsize=256)
@@ -46,33 +51,42 @@ def pairs(n: int) -> int:
 
 def apart(one: Number, other: Number, *, comparisons: int = 1) -> bool:
     """Whether these two means, picked out of so many comparisons, can be told apart."""
-    if min(one.n_prompts, other.n_prompts) < FEWEST or one.sd is None or other.sd is None:
+    if min(one.n_units, other.n_units) < FEWEST or one.error is None or other.error is None:
         return False
-    freedom = min(one.n_prompts, other.n_prompts) - 1
-    errors = one.sd / math.sqrt(one.n_prompts) + other.sd / math.sqrt(other.n_prompts)
+    freedom = min(one.n_units, other.n_units) - 1
+    errors = one.error + other.error
     return abs(one.value - other.value) > student(ALPHA / comparisons, freedom) * errors
 
 
+def beside(series: Mapping[Place, Number], place: Place, *, comparisons: int = 1) -> list[Place]:
+    """The other places of a series that can't be told from this one."""
+    return [
+        other
+        for other, number in series.items()
+        if other != place and not apart(series[place], number, comparisons=comparisons)
+    ]
+
+
 def differs(number: Number) -> bool:
-    """Whether a paired difference is told from 0: its test, corrected, and its interval."""
-    if number.p_adjusted is None or number.low is None or number.high is None:
+    """Whether a paired difference differs from 0: its test, corrected, and its interval."""
+    if number.p is None or number.low is None or number.high is None:
         return False
-    return number.p_adjusted < ALPHA and (number.low > 0 or number.high < 0)
+    return number.n_units >= FEWEST and number.p < ALPHA and (number.low > 0 or number.high < 0)
 
 
 def within(number: Number, margin: float, *, comparisons: int = 1) -> bool:
     """Whether the whole interval of a difference lies within the margin, widened or not."""
-    if number.low is None or number.high is None or number.sd is None:
+    if number.low is None or number.high is None or number.error is None:
         return False
-    if number.n_prompts < FEWEST or not -margin <= number.low <= number.high <= margin:
+    if number.n_units < FEWEST or not -margin <= number.low <= number.high <= margin:
         return False
-    error = number.sd / math.sqrt(number.n_prompts)
-    return abs(number.value) + student(ALPHA / comparisons, number.n_prompts - 1) * error <= margin
+    widened = student(ALPHA / comparisons, number.n_units - 1) * number.error
+    return abs(number.value) + widened <= margin
 
 
 def beyond(number: Number, middle: float, *, comparisons: int = 1) -> int:
     """1: above the middle; −1: below; 0: can't be told."""
-    known = Number(middle, n_prompts=number.n_prompts, sd=0.0)
+    known = Number(middle, n_prompts=number.n_units, sd=0.0)
     if not apart(number, known, comparisons=comparisons):
         return 0
     return 1 if number.value > middle else -1

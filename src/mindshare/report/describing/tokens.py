@@ -12,16 +12,17 @@ from typing import Any
 
 from mindshare.report.describing.vocabulary import Vocabulary
 
-_PLAIN = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+"
+_POWER = r"(?:[eE][+\-−]?\d+(?!\w|\.\d)|\s?[×x]\s?10(?:\^[+\-−]?\d+|[⁺⁻]?[⁰¹²³⁴-⁹]+))"
+_PLAIN = rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?|\.\d+)(?:{_POWER})?"
 _WHOLE = r"\d+(?!\d|\.\d|,\d{3}|\s*%)"
 _ABOUT = r"[~≈≃]\s*|\b(?:about|approximately|approx\.?|around|roughly|nearly|circa|ca\.)\s+"
 _SIGNED = rf"[+\-−–]?(?:{_PLAIN})"
 _AFTER = r"(?![\w]|\.\d|-[A-Za-z])"
-_BELOW = r"<|≤|\b(?:below|under|less\s+than|at\s+most|up\s+to|no\s+more\s+than)\s+"
-_ABOVE = r">|≥|\b(?:above|more\s+than|at\s+least|exceeding)\s+"
+_BELOW = r"[<≤]\s*|\b(?:below|under|less\s+than|at\s+most|up\s+to|no\s+more\s+than)\s+"
+_ABOVE = r"[>≥]\s*|\b(?:above|more\s+than|at\s+least|exceeding)\s+"
 NOUNS = (
     "prompts?|layers?|heads?|models?|classe?s?|token\\s+class(?:es)?|token\\s+types|insertions?|"
-    "conditions?|resamples"
+    "conditions?|resamples|cells?"
 )
 CUES = {
     "total": r"total|sum|altogether",
@@ -29,20 +30,47 @@ CUES = {
     "minus": r"minus",
     "reaching": r"reaching",
     "correlation": r"rank\s+correlation",
-    "p": r"p(?=\s+[<=]?\s*\d)",
+    "p": r"p(?:_adjusted|_family|_value)?(?=\s*[<=]?\s*\d)",
     "margin": r"margin",
+    "effect": r"effect(?=\s+[+\-−]?\d)",
+    "small": r"differs?\s+by(?=\s+less\s+than)",
+    "detectable": r"difference\s+of(?=\s+\S+(?:\s+[a-z]+){0,2}\s+could\s+have\s+been\s+found)",
     "change": r"by(?=\s+[~≈+\-−\d])|differences?\s+(?:of|between)|"
     r"(?:gap|increase|decrease|drop|change|rise|fall|gain|loss)\s+of",
     "seed": r"seed",
-    "picture": r"axis|axes|scale|colou?rs?|vertical|horizontal|ticks?|position(?:s|ed)?|units?|"
-    r"grid|sequence\s+length",
+    "mean": r"mean\s+(?:over|of)\s+the\s+(?:heads|layers)(?=\s+[\d−-])",
+    "picture": r"layer\.head|axis|axes|scale|colou?rs?|vertical|horizontal|ticks?|units?|grid|"
+    r"position(?:s|ed)?|sequence\s+length",
 }
-_NUMBER = re.compile(rf"(?P<sign>[+\-−–]?)(?P<digits>{_PLAIN})")
+_HERE = (
+    r"(?:\s+(?:mean|value|number|difference|attention))?(?:\s+(?:is|was))?\s+(?:in|at)"
+    r"(?=\s+layer\s+\d)"
+)
+ORDERS = {  # where something is largest or smallest
+    "highest": rf"(?:highest|largest|greatest|strongest|maximum|peaks?){_HERE}",
+    "lowest": rf"(?:lowest|smallest|weakest|minimum){_HERE}",
+    "most": r"most\s+in(?=\s+layer\s+\d)",
+}
+_THAN = r"(?=(?:[^.;:!?]|\.(?=\d)){0,120}?\bthan\b)"
+COMPARED = {  # one thing with another
+    "larger": rf"(?:larger|higher|greater|bigger|stronger|more){_THAN}",
+    "smaller": rf"(?:smaller|lower|weaker|less){_THAN}",
+}
+_FEW = "two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|hundred"
+_IN_WORDS = (
+    rf"\b(?:twice|thrice|doubles?|doubled|halves|halved|half\s+(?:of|as)|(?:{_FEW})(?:\s+times|-?fold)|"
+    r"(?:one|two|three|a)[-\s](?:third|quarter|fifth)s?)\b"
+)
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
+_NUMBER = re.compile(
+    r"(?P<sign>[+\-−–]?)(?P<digits>[\d,]*\.?\d+)(?:(?:[eE]|\s?[×x]\s?10\^?)(?P<power>\S+))?"
+)
 
 
 @dataclass(frozen=True)
 class Token:
-    """`what` is name, layer, head, everywhere, interval, between, count, number, cue, or stop."""
+    """`what` is name, layer, head, everywhere, interval, between, count, number, cue, order,
+    compared, words (a number in words), or stop."""
 
     what: str
     text: str
@@ -67,7 +95,8 @@ class Written:
 class Lexer:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        cues = "|".join(rf"(?P<cue_{name}>\b(?:{words})\b)" for name, words in CUES.items())
+        cues = _either("cue", CUES)
+        orders = f"{_either('order', ORDERS)}|{_either('compared', COMPARED)}"
         numbers = rf"(?P<relation>(?:{_BELOW}|{_ABOVE})?)(?P<about>(?:{_ABOUT})?)"
         self._pattern = re.compile(
             rf"(?P<name>{vocabulary.pattern})"
@@ -80,7 +109,7 @@ class Lexer:
             rf"(?:(?=\s+(?P<nouns>{NOUNS})\b))?"
             rf"|(?P<count>(?<![\w.\-−–])(?:{_PLAIN}))(?=\s+(?P<noun>{NOUNS})\b)"
             rf"|{numbers}(?<![\w.\-−–])(?P<number>{_SIGNED}){_AFTER}(?P<percent>\s*%)?"
-            rf"|{cues}|(?P<stop>[.!?;](?=\s|$))",
+            rf"|(?P<words>{_IN_WORDS})|{orders}|{cues}|(?P<stop>[.!?;](?=\s|$))",
             re.IGNORECASE,
         )
 
@@ -94,23 +123,31 @@ class Lexer:
                 content = self._name(m) if what == "name" else _MAKERS[what](m)
                 kind = m["unit"].lower() if what == "unit" else _TOKEN.get(what, what)
                 return Token(kind, m[0], m.start(), m.end(), content)
-        cue = next((name for name in groups if name.startswith("cue_")), None)
-        return None if cue is None else Token("cue", m[0], m.start(), m.end(), cue[4:])
+        named = next((name for name in groups if name.partition("_")[0] in _NAMED), None)
+        if named is None:
+            return None
+        what, _, which = named.partition("_")
+        return Token(what, m[0], m.start(), m.end(), which)
 
     def _name(self, m: re.Match[str]) -> Any:
         return self.vocabulary.find(m[0])
 
 
+def _either(what: str, words: dict[str, str]) -> str:
+    return "|".join(rf"(?P<{what}_{name}>\b(?:{one})\b)" for name, one in words.items())
+
+
 def written(text: str) -> Written:
-    """`−0.030` → a number with its last digit."""
+    """`−0.030`, `2.39e-1` → a number with its last digit."""
     m = _NUMBER.fullmatch(text.strip())
     assert m is not None, text
     digits = m["digits"].replace(",", "")
-    decimals = len(digits.partition(".")[2])
+    power = int((m["power"] or "0").translate(_DIGITS))
+    last = power - len(digits.partition(".")[2])
     negative = m["sign"] in ("-", "−", "–")
-    value = -float(digits) if negative else float(digits)
+    value = float(f"{'-' if negative else ''}{digits}e{power}")
     # A whole number may be a count or a rounded value: half a unit either way.
-    return Written(value, 0.5 * 10**-decimals, text.strip(), signed=bool(m["sign"]))
+    return Written(value, 0.5 * 10.0**last, text.strip(), signed=bool(m["sign"]))
 
 
 def _number(m: re.Match[str]) -> Written:
@@ -143,6 +180,7 @@ def _whole(m: re.Match[str]) -> tuple[int, ...]:
     return tuple(found)
 
 
+_NAMED = ("cue", "order", "compared")
 _TOKEN = {"low": "interval", "stop": "stop"}
 _MAKERS: dict[str, Any] = {
     "name": None,
@@ -152,5 +190,6 @@ _MAKERS: dict[str, Any] = {
     "between": lambda m: (written(m["first"]), written(m["last"]), m["nouns"]),
     "count": lambda m: (written(m["count"]), m["noun"].lower()),
     "number": _number,
+    "words": lambda m: Written(0.0, 0.0, m["words"]),
     "stop": lambda m: m["stop"],
 }

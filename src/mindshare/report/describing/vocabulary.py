@@ -19,9 +19,9 @@ _QUOTES = "“”\"'`‘’"
 _COLOURS = "red|blue|gr[ae]y|green|orange|purple|black|yellow|brown|pink"
 _BEFORE_NUMBERS = """
 about above amplified amplitude and approximately around at below between by change damped density
-divergence evenness expected factor from head heads in is layer layers least less lift margin mass
-more most nearly of only over p ratio reconfigured retained roughly seed shape share sharpened shift
-smoothed than to together total unchanged under up
+divergence effect evenness expected factor from head heads in is layer layers least less lift margin
+mass more most nearly of only over p ratio reconfigured retained roughly seed shape share sharpened
+shift smoothed than to together total unchanged under up
 """
 BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS.split())  # in sentences of ours and of others
 NOTHING = r"(?!)"  # matches nowhere
@@ -78,7 +78,8 @@ def _pattern(word: str) -> str:
         return rf"{quoted}|{escaped}(?=\s*\()" if len(word) < 3 else rf"{quoted}|{escaped}"
     if parts & BEFORE_NUMBERS or re.fullmatch(r"[\d\s.,;:%+\-−–\[\]()]+", word):
         return quoted
-    if parts & OWN_WORDS:  # an ordinary word: it is a name if a number follows
+    if parts <= OWN_WORDS or (len(parts) == 1 and parts & OWN_WORDS):
+        # An ordinary word: it is a name if a number follows.
         return rf"{quoted}|{before}{escaped}{after}(?=\s*[:(=]?\s*[~≈]?\d)"
     return rf"{quoted}|{before}{escaped}{after}(?:\s*\((?:{_COLOURS})\))?"
 
