@@ -22,6 +22,15 @@ import pyarrow.parquet as pq
 from mindshare.errors import OutputError
 
 MANIFEST = "manifest.json"
+DROP_FIRST = "mindshare.drop_first"  # in a table's metadata: is the first token left out?
+# Whose numbers a response compares. A table that knows whether the first token counts says so.
+_COMPARED = "the compared tokens (matched in both versions{})"
+_FIRST = {
+    None: "; without the prompt's first token unless it is counted",
+    "true": ", without the prompt's first token",
+    "false": ", the prompt's first token counted",
+}
+_ANY = _COMPARED.format(_FIRST[None])
 
 DEFINITIONS: dict[str, str] = {
     "prompt": "id of the prompt",
@@ -102,16 +111,21 @@ DEFINITIONS: dict[str, str] = {
     "their squared lengths; 1 = all alike",
     "weight_evenness": "entropy of 'received' over the inserted tokens, normalised to sum to 1, / "
     "log of their number; 1 = all get the same",
-    "amplitude": "sum of received_with / sum of received_without over the matched tokens; ratio",
-    "shape": "Pearson correlation of received_with and received_without over the matched tokens",
+    "amplitude": f"sum of received_with / sum of received_without over {_ANY}; ratio",
+    "shape": f"Pearson correlation of received_with and received_without over {_ANY}",
     "entropy_change": "entropy of received_with minus that of received_without, each normalised to "
-    "sum to 1 over the matched tokens; nats",
+    f"sum to 1 over {_ANY}; nats",
     "divergence": "Jensen-Shannon divergence of received_with and received_without, each "
-    "normalised to sum to 1 over the matched tokens; bits, 0..1",
-    "peak_shift": "place of the largest received_with minus that of the largest received_without, "
-    "counted in matched tokens",
-    "peak_ratio": "largest received_with / largest received_without over the matched tokens; ratio",
-    "label": "what the insertion does to the head, by thresholds on its response numbers",
+    f"normalised to sum to 1 over {_ANY}; bits, 0..1",
+    "peak_shift": "place of the largest received_with minus that of the largest received_without "
+    f"among {_ANY}, counted in them; above 0 = later in the prompt",
+    "peak_ratio": f"largest received_with / largest received_without over {_ANY}; ratio",
+    "attention_left": f"share of the queries' attention that goes to {_ANY}: sum over them of "
+    "received times n_queries, / the largest n_queries, in the version where it is more; 0..1. "
+    "Below the floor of the thresholds the head rests: that is too little to be compared, so its "
+    "amplitude, shape, entropy_change, divergence and peaks are null",
+    "label": "what the insertion does to the head, by thresholds on its response numbers; "
+    "'resting': attention_left is below their floor",
     "phase": "before, inside or after the insertion",
     "received_sum": "sum of 'received' over the tokens of the phase",
     "measure": "the number that the row is about",
@@ -285,6 +299,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         divergence=pa.float32(),
         peak_shift=pa.float32(),
         peak_ratio=pa.float32(),
+        attention_left=pa.float32(),
         weight_evenness=pa.float32(),
         **_RESCALING,
         label=pa.string(),
@@ -310,10 +325,32 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 def table(name: str, columns: Mapping[str, Any], about: Mapping[str, str]) -> pa.Table:
     """Columns → an Arrow table of the named schema; `about` goes into its metadata."""
-    schema = SCHEMAS[name].with_metadata(dict(about))
+    schema = _told(SCHEMAS[name], about).with_metadata(dict(about))
     # NaN says that there is no such number; a table says it with null.
     arrays = [_array(columns[f.name], f.type) for f in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def defined(name: str, about: Mapping[str, str]) -> str:
+    """What a column or measure is in a table that says this about itself."""
+    return DEFINITIONS[name].replace(_ANY, compared(about))
+
+
+def compared(about: Mapping[str, str]) -> str:
+    """Which tokens the response numbers of such a table compare."""
+    return _COMPARED.format(_FIRST.get(about.get(DROP_FIRST), _FIRST[None]))
+
+
+def _told(schema: pa.Schema, about: Mapping[str, str]) -> pa.Schema:
+    """The schema whose columns say whether the first token counts, if the table knows."""
+    if DROP_FIRST not in about:
+        return schema
+    for i, field in enumerate(schema):
+        text = defined(field.name, about)
+        if field.name == "measure":
+            text += f"; those that compare what tokens receive do so over {compared(about)}"
+        schema = schema.set(i, field.with_metadata({"definition": text}))
+    return schema
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:
@@ -396,7 +433,7 @@ def _check_free(path: Path, replace: bool) -> None:
     if path.exists() and not replace:
         raise OutputError(
             f"{path} exists already",
-            next_step="choose another folder, remove this one, or ask to replace it",
+            next_step="choose another folder, or replace this one: --replace, or replace=True",
         )
     if path.exists() and not (path / MANIFEST).is_file():
         raise OutputError(
@@ -455,5 +492,5 @@ def read_folder(path: Path) -> tuple[Mapping[str, pa.Table], dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid) as error:
         raise OutputError(
             f"{path} is not a folder of mindshare results ({type(error).__name__}: {error})",
-            next_step="name a folder written by `mindshare measure … --out FOLDER`",
+            next_step="name a folder that mindshare wrote with --out",
         ) from error

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from mindshare.charts.candidates import Candidate, Loading
-from mindshare.charts.heads import check_heads, check_labels, heads_of, top_heads
+from mindshare.charts.heads import RANKED_BY, check_heads, check_labels, heads_of, top_heads
 from mindshare.errors import SelectionError
 from mindshare.models import LoadedModel
 from mindshare.table import table
@@ -141,3 +141,13 @@ def test_only_rows_of_this_model_condition_and_measure_count() -> None:
         with pytest.raises(SelectionError, match="has a number for 'divergence'") as refused:
             top_heads(content, model, condition, by="divergence", count=1)
         assert "name the heads to look at" in (refused.value.next_step or "")
+
+
+def test_heads_that_rest_are_not_ranked() -> None:
+    content = summary({(0, 0): 0.1, (1, 1): 0.9, (2, 0): 0.2}, "weight_evenness")
+    place = content.column_names.index("label")
+    content = content.set_column(
+        place, content.schema.field(place), pa.array(["resting", None, "unchanged"])
+    )
+    assert top_heads(content, "m", RUN, by="weight_evenness", count=2) == [(2, 0), (1, 1)]
+    assert "attention_left" not in RANKED_BY

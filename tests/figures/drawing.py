@@ -19,7 +19,7 @@ def png_size(content: bytes) -> tuple[int, int]:
 
 def drawn(figure: Figure) -> ElementTree.Element:
     return ElementTree.fromstring(
-        render.svg(figure.spec, title=figure.title, description=figure.description)
+        render.draw(figure.spec).svg(title=figure.title, description=figure.description)
     )
 
 

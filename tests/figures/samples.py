@@ -22,6 +22,7 @@ CLASSES = ("hash", "star", "space")
 ABOUT = {
     "mindshare.measure": "mass",
     "mindshare.interval": "percentile bootstrap",
+    "mindshare.unit": "prompt",
     "mindshare.confidence": "0.95",
     "mindshare.resamples": "10000",
     "mindshare.seed": "0",
@@ -45,7 +46,8 @@ def summary(rows: Sequence[tuple], *, n_prompts: int = 100, measure: str = "mass
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     mean = np.array(columns["mean"], float)
     half = 0.06 * mean + 0.01 * np.nanmax(mean) if n_prompts > 1 else np.full(len(mean), np.nan)
-    more = {"n_prompts": [n_prompts] * len(rows), "sd": half * 5}
+    counts = [n_prompts] * len(rows)
+    more = {"n_prompts": counts, "n_groups": counts, "sd": half * 5, "se": half / 2}
     spread = {"low": np.maximum(mean - half, 0), "high": mean + half}
     return table("summary", {**columns, **more, **spread}, ABOUT | {"mindshare.measure": measure})
 
@@ -85,13 +87,19 @@ def contrasted(layers: int, heads: int, *, planted: bool = True) -> pa.Table:
         "head": [c[1] for c in cells],
         "class": [c[2] for c in cells],
         "n_prompts": [100] * len(cells),
+        "n_groups": [100] * len(cells),
         "mean_a": np.full(len(cells), 0.02),
         "mean_b": 0.02 + difference,
         "difference": difference,
         "sd": np.abs(difference),
+        "se": np.abs(difference) / 10,
         "low": difference - 0.001 * planted,
         "high": difference + 0.001 * planted,
         "p_value": p if planted else np.ones(len(cells)),
         "p_adjusted": p if planted else np.ones(len(cells)),
+        "p_family": p if planted else np.ones(len(cells)),
+        "effect": np.sign(difference) if planted else np.full(len(cells), np.nan),
+        "detectable": np.abs(difference) * 0.3,
+        "detectable_family": np.abs(difference) * 0.5,
     }
     return table("contrast", columns, ABOUT)

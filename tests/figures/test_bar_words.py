@@ -8,7 +8,7 @@ from .samples import made_up, reading
 def test_the_description_is_the_picture_in_words() -> None:
     text = class_bars(reading()).description
     for sentence in (
-        "Stacked bars of 2 models (Qwen-Phys and Qwen-Instruct).",
+        "Stacked bars of 2 models (Qwen-Phys and Qwen-Instruct), over 100 prompts.",
         "Horizontal: 4 layers (0, 16, 20 and 27, zero-based).",
         "Each bar stacks, from the bottom: space, star and hash.",
         "Qwen-Phys: highest total 0.098 (layer 0), lowest 0.065 (layer 27).",
@@ -50,12 +50,25 @@ def test_the_definition_says_what_whiskers_show() -> None:
     text = class_bars(reading()).definition
     assert "Whiskers: 95\xa0% percentile bootstrap over prompts (10,000 resamples, seed 0)" in text
     assert "not an interval of the total" in text
-    assert (
-        "No intervals: they need at least 2 prompts." in class_bars(reading(n_prompts=1)).definition
-    )
+    assert "No intervals: too few prompts." in class_bars(reading(n_prompts=1)).definition
     quiet = class_bars(reading(), ClassBarsOptions(whiskers=False)).definition
     assert "Whiskers" not in quiet
     assert "No intervals" not in quiet
+
+
+def test_the_title_names_layers_that_were_chosen() -> None:
+    assert class_bars(reading()).title == "Mass by token class and layer"
+    some = class_bars(reading(), ClassBarsOptions(layers=(0, 27)))
+    assert some.title == "Mass by token class in layers 0 and 27"
+    one = ClassBarsOptions(layers=(16,), labels="one-based")
+    assert class_bars(reading(), one).title == "Mass by token class in layer 17"
+
+
+def test_a_share_says_that_its_top_class_has_no_whisker() -> None:
+    figure = class_bars(made_up(["a"], 3, measure="share"))
+    text = " ".join(figure.spec["title"]["subtitle"])
+    assert "bootstrap interval of each class but the top one." in text
+    assert "the top segment, which ends there, has none" in figure.definition
 
 
 def test_the_caption_stands_under_the_title() -> None:

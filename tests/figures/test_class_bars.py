@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -157,6 +159,26 @@ def test_whiskers_stand_on_the_foot_of_their_own_segment_side_by_side() -> None:
         "as": "whisker_low",
     }
     assert whisker["encoding"]["xOffset"]["field"] == "class"
+
+
+def test_no_whisker_of_a_share_passes_1() -> None:
+    content = made_up(["a", "b"], 4, measure="share")
+    picture = drawn(class_bars(content))
+    rules = [e for e in picture.iter() if e.get("aria-roledescription") == "rule mark"]
+    assert len(rules) == 2 * 4 * (len(CLASSES) - 1)  # not of the top class
+    few = inner(class_bars(content, ClassBarsOptions(class_order=("star", "hash"))).spec)
+    assert few["layer"][1]["transform"][0] == {"filter": "isValid(datum.low)"}
+    assert "min(1, " in few["layer"][1]["transform"][2]["calculate"]
+
+
+def test_classes_of_another_set_get_other_colours() -> None:
+    def colours(**options: Any) -> list[str]:
+        spec = class_bars(reading(), ClassBarsOptions(**options)).spec
+        found: list[str] = inner(spec)["layer"][0]["encoding"]["color"]["scale"]["range"]
+        return found
+
+    assert colours(first_colour=3)[2] == colours()[2]  # whitespace is grey
+    assert not set(colours(first_colour=3)[:2]) & set(colours()[:2])
 
 
 def test_other_is_drawn_only_when_asked() -> None:

@@ -110,7 +110,7 @@ def test_a_failure_leaves_nothing_behind(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mindshare.figures.render.pdf", full)
+    monkeypatch.setattr("mindshare.figures.render.Drawn.pdf", full)
     with pytest.raises(OutputError, match="No space left on device"):
         figure.save(tmp_path / "r")
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,8 @@ ROWS = [
 def test_the_description_is_the_picture_in_words() -> None:
     figure = head_map(summary(ROWS), "a b", HeadMapOptions(labels="one-based"))
     assert figure.description == (
-        "Map of 2 layers (vertical, layer 1 at the bottom) and 2 heads (horizontal), one-based. "
+        "Map of 2 layers (vertical, layer 1 at the bottom) and 2 heads (horizontal), one-based, "
+        "over 100 prompts. "
         "Colour: mass of a b in m, from 0 (light) to 0.4 (dark). "
         "Highest 0.4 (layer 1, head 2), lowest 0.02 (layer 2, head 1), mean over the heads 0.18."
     )
@@ -48,7 +49,7 @@ def test_the_query_set_and_the_class_are_named() -> None:
 def test_too_few_prompts_for_a_test_is_said_instead_of_none_found() -> None:
     """Five prompts have 32 flips of sign: no p-value can be below 2/32."""
     table = contrasted(2, 2)
-    column = table.column_names.index("n_prompts")
+    column = table.column_names.index("n_groups")
     few = table.set_column(column, table.field(column), [[5] * table.num_rows])
     figure = head_map(few, "star")
     assert "too few prompts to test" in figure.description

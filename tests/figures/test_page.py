@@ -15,6 +15,11 @@ def test_the_page_says_everything_that_is_known() -> None:
         assert part in text, part
 
 
+def test_a_chart_is_larger_on_a_screen_than_in_print() -> None:
+    text = page(class_bars(reading()), picture='<svg class="marks" width="100">', script="")
+    assert 'style="--drawn: 100px; --shown: 160px"' in text
+
+
 def test_words_cannot_break_out_of_the_page() -> None:
     figure = class_bars(reading())
     nasty = "</script><script>alert(1)</script>"

@@ -4,10 +4,10 @@ import subprocess
 import sys
 import zlib
 
-from mindshare.figures import class_bars, render
+from mindshare.figures import class_bars, head_map, render
 
 from .drawing import png_size
-from .samples import reading
+from .samples import contrasted, reading
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
@@ -39,8 +39,23 @@ def test_a_smaller_file_has_the_same_pixels() -> None:
     assert len(ours) < len(drawn) / 2
 
 
+def test_a_chart_does_not_depend_on_those_drawn_before_it() -> None:
+    spec = head_map(contrasted(4, 3), "star").spec  # its legend is a gradient with a name
+    first, again = render.draw(spec), render.draw(spec)
+    assert first == again
+    assert 'id="gradient_0"' in first.bare
+    assert "url(#gradient_0)" in first.bare
+
+
+def test_only_names_are_renumbered() -> None:
+    svg = '<clipPath id="clip7"/><g clip-path="url(#clip7)"/><text>url(#clip7) id="clip7"</text>'
+    assert render._renumbered(svg) == (
+        '<clipPath id="clip0"/><g clip-path="url(#clip0)"/><text>url(#clip7) id="clip7"</text>'
+    )
+
+
 def test_the_words_for_screen_readers_are_escaped() -> None:
-    svg = render.svg(class_bars(reading()).spec, title="a < b", description="c & d")
+    svg = render.draw(class_bars(reading()).spec).svg(title="a < b", description="c & d")
     assert "<title>a &lt; b</title><desc>c &amp; d</desc>" in svg
 
 

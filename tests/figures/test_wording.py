@@ -4,7 +4,7 @@ import json
 
 from mindshare.figures.selection import Shown, shown
 from mindshare.figures.theme import Style
-from mindshare.figures.wording import caption, definition, heads_word, prompts_word
+from mindshare.figures.wording import caption, definition, heads_word, interval_word, prompts_word
 from mindshare.table import DEFINITIONS
 
 from .samples import ABOUT, made_up, reading, summary
@@ -34,6 +34,12 @@ def test_class_rules_come_from_the_study_or_from_the_caller() -> None:
     assert "Token classes (policy: priority): hash = # in the map." in text
     assert "Heads: mean of 9 heads." in text
     assert text.endswith("Data: 100 maps.")
+
+
+def test_an_interval_says_what_was_resampled() -> None:
+    alone, together = of_reading(), of_reading(**{"mindshare.unit": "group"})
+    assert "percentile bootstrap over prompts (10,000" in interval_word(alone)
+    assert "percentile bootstrap over groups of prompts (10,000" in interval_word(together)
 
 
 def test_the_caption_is_short_and_complete() -> None:

@@ -159,21 +159,60 @@ def test_a_chart_that_cannot_be_drawn_says_so(chromium: Any, report: Path, tmp_p
 
 def test_dark_follows_the_system_and_the_button(opened: Open) -> None:
     page = opened(scheme="dark", fresh=True)
-    button = page.get_by_role("button", name="Dark colours")
     dark = ground(page)
-    assert button.get_attribute("aria-pressed") == "true"
-    button.click()
-    assert button.get_attribute("aria-pressed") == "false"
+    page.get_by_role("button", name="Light colours").click()  # says what it does
     assert ground(page) == "rgb(255, 255, 255)" != dark
+    page.get_by_role("button", name="Dark colours").click()
+    assert ground(page) == dark
     assert ground(opened(scheme="light")) == "rgb(255, 255, 255)"
 
 
-def test_charts_stay_on_white(opened: Open) -> None:
+def test_in_the_dark_charts_are_dimmed_and_prompts_are_dark(opened: Open) -> None:
+    """A chart's words speak of white, so its paper stays white below the dimming."""
     page = opened(scheme="dark")
-    colours = page.evaluate(
-        "[...document.querySelectorAll('.paper')].map(p => getComputedStyle(p).backgroundColor)"
-    )
+    every = "[...document.querySelectorAll(name)]"
+    look = f"(name, what) => {every}.map(p => getComputedStyle(p)[what])"
+    colours = page.evaluate(f"({look})('.paper', 'backgroundColor')")
     assert set(colours) == {"rgb(255, 255, 255)"}
+    assert set(page.evaluate(f"({look})('.paper', 'filter')")) == {"brightness(0.84)"}
+    assert set(opened().evaluate(f"({look})('.paper', 'filter')")) == {"none"}
+    assert set(page.evaluate(f"({look})('.prompt', 'backgroundColor')")) == {"rgba(0, 0, 0, 0)"}
+
+
+def test_on_a_phone_charts_shrink_and_then_fade_where_there_is_more(opened: Open) -> None:
+    page = opened(width=390)
+    found = page.evaluate(
+        """[...document.querySelectorAll('.chart')].map(chart => {
+            const box = chart.parentElement, svg = chart.querySelector('svg');
+            return [svg.width.baseVal.value, chart.clientWidth, box.clientWidth,
+                    box.dataset.more || '', getComputedStyle(box).maskImage, box.tabIndex]; })"""
+    )
+    for natural, shown, room, more, mask, tab in found:
+        assert shown >= 0.69 * natural
+        assert (more == "right") == (shown > room)
+        assert (mask != "none") == (tab == 0) == (more == "right")
+    assert {more for _, _, _, more, _, _ in found} == {"", "right"}
+
+
+def test_words_of_a_text_chart_keep_to_their_boxes(opened: Open) -> None:
+    """Whatever font the browser has."""
+    page = opened()
+    widths = page.evaluate(
+        """[...document.querySelectorAll('.chart text')].filter(t => t.__data__?.datum?.room)
+            .map(t => [t.getBBox().width, t.__data__.datum.room])"""
+    )
+    assert len(widths) > 5
+    assert all(wide <= room + 0.6 for wide, room in widths)
+
+
+def test_contents_lead_to_every_chart(opened: Open) -> None:
+    page = opened()
+    links = page.evaluate(
+        """[...document.querySelectorAll('nav a')].map(a =>
+            document.getElementById(a.hash.slice(1))?.textContent === a.textContent)"""
+    )
+    assert all(links)
+    assert len(links) > page.locator(".chart").count()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -223,7 +262,12 @@ def test_tooltips_answer(opened: Open) -> None:
 def test_without_scripts_all_words_are_there(opened: Open) -> None:
     page = opened(scripts=False)
     assert page.locator("h2").count() == 2
-    assert page.get_by_text("Charts are drawn by a script").first.is_visible()
+    stills = page.locator("figure img")
+    assert stills.count() == page.locator(".chart").count() > 5
+    assert stills.first.is_visible()
+    assert not page.locator(".chart").first.is_visible()
+    sizes = page.evaluate("[...document.querySelectorAll('figure img')].map(i => i.naturalWidth)")
+    assert min(sizes) > 200
 
 
 def test_print_shows_no_tools(opened: Open) -> None:

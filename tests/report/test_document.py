@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from mindshare.report.document import described_by, document, shortened
+from dataclasses import replace
+
+import pyarrow as pa
+
+from mindshare.report.document import described_by, document
+from mindshare.report.html import page
+from mindshare.report.markdown import markdown
 from mindshare.report.parts import Bullets, Details, Heading, NumberTable, every_part
 from mindshare.report.saved import Saved
 
@@ -52,15 +58,34 @@ def test_several_results_become_chapters(saved: dict[str, Saved]) -> None:
     assert [len(chapter.sections) for chapter in made.chapters] == [9, 9]
 
 
+def test_findings_come_first(saved: dict[str, Saved]) -> None:
+    made = document([saved["shares"]], findings=["One <b> 0.5.", "Two."])
+    text = page(made)
+    assert text.index("One &lt;b&gt; 0.5.") < text.index("The question</h2>")
+    assert '<li><a href="#findings">Findings</a></li>' in text
+    lines = markdown(made).splitlines()
+    assert lines[2:6] == ["## Findings", "", "1. One \\<b\\> 0.5.", "2. Two."]
+
+
+def test_every_chart_has_a_name_for_links(saved: dict[str, Saved]) -> None:
+    made = document([saved["insert"], saved["single"]])
+    names = [p.name for p in every_part(made) if isinstance(p, Heading) and p.name]
+    assert len(set(names)) == len(names) == len(made.pictures())
+    assert names[0] == f"chart-{saved['insert'].figures[0].name}-1"
+
+
+def test_long_tables_are_folded_away(saved: dict[str, Saved]) -> None:
+    one = saved["shares"]
+    many = pa.concat_tables([one.tables["Tuned_minus_Base"]] * 12)
+    made = document([replace(one, tables={**one.tables, "Tuned_minus_Base": many})])
+    section = next(s for _, s in made.sections if s.title == "The numbers")
+    assert [type(part) for part in section.parts] == [NumberTable, NumberTable, Details]
+    assert section.parts[2].summary == section.parts[2].parts[0].caption
+
+
 def test_alternative_texts_are_short_and_whole(saved: dict[str, Saved]) -> None:
     for picture in document([saved["insert"]]).pictures():
         assert 20 < len(picture.alt) <= 300
-
-
-def test_long_words_are_cut_at_sentences() -> None:
-    assert shortened("One is 0.5. Two is 0.6. Three.", 24) == "One is 0.5. Two is 0.6."
-    assert shortened("short", 24) == "short"
-    assert shortened("a long sentence without an end", 12) == "a long…"
 
 
 def test_every_figure_explains_itself(saved: dict[str, Saved]) -> None:

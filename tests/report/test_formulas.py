@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mindshare.report.formulas import _MEASURES, formulas
+from mindshare.report.formulas import _MEASURES, formulas, letters
 from mindshare.table import DEFINITIONS
 
 
@@ -30,6 +30,18 @@ def test_mass_is_the_mean_over_queries_of_the_sum_over_keys() -> None:
     assert formula.latex == (
         r"\mathrm{mass}(C) = \frac{1}{| Q |} \sum_{i \in  Q} \sum_{j \in  C} A_{i j}"
     )
+
+
+def test_no_sign_has_two_superscripts() -> None:
+    """A prime is one: KaTeX refuses A'_{i j}^2."""
+    (formula,) = formulas(("affine_r2",))
+    assert "( A'_{i j} )^2" in formula.latex
+    assert "'_{i j}^" not in formula.latex
+
+
+def test_letters_say_which_tokens_are_compared() -> None:
+    assert "M are all but the first;" in letters(("amplitude",), tokens="all but the first")
+    assert "M are" not in letters(("mass",))
 
 
 def test_each_is_written_once_and_unknown_ones_not_at_all() -> None:

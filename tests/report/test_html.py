@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -74,7 +75,7 @@ def test_every_tag_is_closed_and_headings_follow_each_other(
 def test_every_link_leads_somewhere(both: Document) -> None:
     found = outline(page(both))
     inside = [link[1:] for link in found.links if link.startswith("#")]
-    assert len(inside) == 21  # skip link, 2 chapters, 18 sections
+    assert len(inside) == 21 + len(both.pictures())  # skip link, 2 chapters, 18 sections, charts
     assert set(inside) <= set(found.ids)
     others = {link for link in found.links if not link.startswith(("#", "data:"))}
     assert others == {f"{p.name}.csv" for p in both.pictures()}
@@ -82,7 +83,7 @@ def test_every_link_leads_somewhere(both: Document) -> None:
 
 def test_nothing_is_loaded(both: Document) -> None:
     text = page(both)
-    assert outline(text).loaded == []
+    assert {one.partition(",")[0] for one in outline(text).loaded} == {"data:image/png;base64"}
     assert "default-src 'none'" in text
     assert "@import" not in html.STYLE
     assert "url(" not in html.STYLE
@@ -116,7 +117,9 @@ def test_data_are_packed_and_tables_cut_until_the_page_fits(
         picture.spec for picture in both.pictures()
     ]
     monkeypatch.setattr(html, "LIMIT", 1)
-    assert re.search(r"The first 30 of \d+ rows", page(both))
+    smallest = page(both)
+    assert re.search(r"The first 30 of \d+ rows", smallest)
+    assert "<noscript><img " not in smallest
 
 
 def test_paper_has_pictures_and_no_script(both: Document) -> None:
@@ -126,6 +129,19 @@ def test_paper_has_pictures_and_no_script(both: Document) -> None:
     assert outline(text).open == []
     pixels = paper(both, vector=False)
     assert pixels.count('src="data:image/png;base64,') == len(both.pictures())
+
+
+def test_paper_has_contents_with_every_chart(both: Document) -> None:
+    text = paper(both)
+    contents = text.partition('<nav aria-label="Contents" class="printed">')[2].partition("</nav>")
+    for picture in both.pictures():
+        assert escape(picture.title) in contents[0]
+    assert "<details>" not in contents[0]
+
+
+def test_a_picture_stands_for_each_chart_where_no_script_runs(both: Document) -> None:
+    text = page(both)
+    assert text.count("<noscript><img ") == len(both.pictures())
 
 
 def test_one_folder_has_plain_anchors(saved: dict[str, Saved]) -> None:

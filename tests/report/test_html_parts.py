@@ -76,6 +76,20 @@ def test_paper_has_nothing_folded_away() -> None:
     assert "<details open>" in part_html(folded, Look(still=True))
 
 
+def test_paper_is_short() -> None:
+    """Further prompts and long tables are left out; a line says where a table is."""
+    paper = Look(still=True, rows=5)
+    tokens = tuple((f"t{i} ", "a") for i in range(400))
+    prompt = ColouredText("", tokens, (Colour("a", "#ffffff"),))
+    assert part_html(Details("Prompt 2", (prompt,)), paper) == ""
+    assert "and 220 more tokens" in part_html(prompt, paper)
+    line = part_html(Details("The numbers of this chart", (TABLE,)), paper)
+    assert line == "<p>Numbers: 9 rows, in numbers.csv beside this report.</p>"
+    assert part_html(Attached("study-1.toml", "x"), paper) == (
+        "<p>study-1.toml stands beside this report.</p>"
+    )
+
+
 def test_tokens_carry_their_class_not_only_a_colour() -> None:
     text = part_html(
         ColouredText(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from mindshare.report.numbers import figure_table, overview_tables, plain_table, shown_value
+from mindshare.report.numbers import (
+    figure_table,
+    overview_tables,
+    plain_table,
+    shown_value,
+    with_interval,
+)
 from mindshare.report.parts import NumberTable
 from mindshare.report.saved import Saved
 
@@ -19,7 +25,10 @@ def test_layers_go_down_and_classes_across(saved: dict[str, Saved]) -> None:
     assert [column.name for column in base.columns] == ["layer", "hash", "star", "space", "other"]
     assert [row[0] for row in base.rows] == ["0", "1"]
     assert "Tuned" in tuned.caption
-    assert "Tuned minus Base" in contrast.caption
+    assert contrast.caption == (
+        "Mass of hash, star and space by layer: Tuned minus Base, paired by prompt "
+        "(table Tuned_minus_Base)"
+    )
 
 
 def test_cells_are_the_numbers_of_the_summary(saved: dict[str, Saved]) -> None:
@@ -30,7 +39,12 @@ def test_cells_are_the_numbers_of_the_summary(saved: dict[str, Saved]) -> None:
         if (r["model"], r["layer"], r["class"]) == ("Base", 1, "hash")
     )
     cell = base.rows[1][1]
-    assert cell == f"{row['mean']:#.3g} [{row['low']:#.3g}, {row['high']:#.3g}]"
+    assert cell == with_interval(row) == shown_value(row["mean"])  # two prompts are too few
+
+
+def test_an_interval_stands_beside_its_number() -> None:
+    row = {"mean": 0.0613, "low": -0.0541, "high": 0.07}
+    assert with_interval(row) == "0.0613 [−0.0541, 0.0700]"
 
 
 def test_a_single_prompt_has_no_interval(saved: dict[str, Saved]) -> None:
@@ -44,6 +58,14 @@ def test_an_insertion_has_its_response_numbers_and_its_heads(saved: dict[str, Sa
     assert "amplitude" in [row[0] for row in overall.rows]
     assert [column.name for column in overall.columns] == ["measure", "# ×8"]
     assert sum(int(cell) for cell in labels.rows[0][2:]) == 2 * 4  # layers × heads
+    assert labels.columns[-1].name == "resting"
+    assert "too little to be compared" in str(labels.columns[-1].definition)
+
+
+def test_columns_say_whether_the_first_token_counts(saved: dict[str, Saved]) -> None:
+    (amplitude,) = [c for c in plain_table(saved["insert"].tables["response"], "x").columns
+                    if c.name == "amplitude"]  # fmt: skip
+    assert "without the prompt's first token" in str(amplitude.definition)
 
 
 def test_a_figure_has_all_its_rows(saved: dict[str, Saved]) -> None:

@@ -62,7 +62,11 @@ def test_results_without_a_study_file_show_their_definition(saved: dict[str, Sav
     parts = reproduction(replace(saved["shares"], study=None))
     assert isinstance(parts[0], Paragraph)
     assert "without a study file" in parts[0].text
-    assert any(isinstance(part, Code) and "whitespace" in part.text for part in parts)
+    assert isinstance(parts[-1], Details)
+    assert "whitespace" in facts(parts[-1].parts)["classes"]
+    named = {**saved["shares"].manifest, "study": {"hash": "x", "command": "mindshare demo"}}
+    parts = reproduction(replace(saved["shares"], study=None, manifest=named))
+    assert Code("mindshare demo", "sh") in parts
 
 
 def test_long_prompts_are_named_not_attached(saved: dict[str, Saved]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mindshare.report import write_report
 from mindshare.report.document import document
 from mindshare.report.pdf import has_chart_font, write_pdf
 from mindshare.report.saved import Saved
@@ -22,6 +23,15 @@ def pdf(saved: dict[str, Saved], tmp_path_factory: pytest.TempPathFactory) -> by
     path = tmp_path_factory.mktemp("pdf") / "report.pdf"
     write_pdf(document([saved["shares"]]), path)
     return path.read_bytes()
+
+
+def test_the_study_files_it_speaks_of_stand_beside_it(
+    results: dict[str, Path], tmp_path: Path
+) -> None:
+    require_chromium()
+    write_report([results["shares"], results["single"]], tmp_path / "report", formats=("pdf",))
+    names = {file.name for file in (tmp_path / "report").iterdir()}
+    assert {"study-1.toml", "study-2.toml", "prompts-1.jsonl", "report.pdf"} <= names
 
 
 def streams(pdf: bytes) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 
 from mindshare.errors import OutputError
 from mindshare.report.saved import Saved, read_saved
+from mindshare.table import write_folder
 
 
 def test_both_kinds_are_told_apart(saved: dict[str, Saved]) -> None:
@@ -66,6 +67,15 @@ def test_anything_else_is_refused(tmp_path: Path, make: object, reason: str) -> 
     with pytest.raises(OutputError, match=reason) as caught:
         read_saved(path)
     assert caught.value.next_step
+
+
+def test_tables_of_measure_are_told_from_charts(tmp_path: Path, saved: dict[str, Saved]) -> None:
+    write_folder(
+        tmp_path / "x", {"mass": saved["single"].tables["mass_Base"]}, {"tables": ["mass"]}
+    )
+    with pytest.raises(OutputError, match="holds the tables of `mindshare measure`") as caught:
+        read_saved(tmp_path / "x")
+    assert "mindshare shares" in str(caught.value.next_step)
 
 
 def _manifest(path: Path, text: str) -> None:

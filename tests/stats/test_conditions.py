@@ -116,6 +116,34 @@ def test_the_label_is_that_of_the_mean_numbers() -> None:
     }
 
 
+def test_heads_that_rest_are_in_no_mean_of_ratios() -> None:
+    """A ratio of two crumbs, 40, would be the mean of its layer."""
+    left = np.array([[0.5, 1e-6], [0.5, 0.03]]).reshape(2, 1, 1, 2)
+    amplitude = np.array([[0.9, np.nan], [0.9, 40]]).reshape(2, 1, 1, 2)
+    flat = {"shape": np.ones_like(left), "entropy_change": left * 0, "peak_ratio": amplitude}
+    content = response_table(
+        left, conditions=["run"], amplitude=amplitude, attention_left=left, **flat
+    )
+    found = summarise_response({"m": content}, measures=["amplitude", "attention_left"])
+    assert found["label"].to_pylist() == ["unchanged"] * 2 + ["resting"] * 2
+    expected = [0.9, 0.5, np.nan, 0.0150005]
+    assert column(found, "mean") == pytest.approx(expected, rel=1e-6, nan_ok=True)
+    assert label_counts(found)["run"]["resting"] == 1
+    over = summarise_response(
+        {"m": content.slice(0, 2)}, measures=["amplitude"], over_heads=True, options=QUICK
+    )
+    assert over["mean"].to_pylist() == pytest.approx([0.9])
+
+
+def test_a_summary_says_whether_the_first_token_counts() -> None:
+    content = response_table(drawn(3), about=ABOUT | {"mindshare.drop_first": "true"})
+    found = summarise_response({"m": content}, measures=["shape"], options=QUICK)
+    told = found.schema.field("measure").metadata[b"definition"].decode()
+    assert "without the prompt's first token" in told
+    between = contrast_conditions(content, model="m", a="run", b="sentence", options=QUICK)
+    assert between.schema.field("measure").metadata[b"definition"].decode() == told
+
+
 def test_the_thresholds_of_the_table_decide() -> None:
     values = np.ones((2, 1, 1, 1)) * 1.5
     same = {"shape": values / 1.5, "entropy_change": values * 0}

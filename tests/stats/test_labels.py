@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mindshare.errors import SelectionError
 from mindshare.stats import LABELS, Thresholds, label
-from mindshare.stats.labels import thresholds_of
+from mindshare.stats.labels import meanings, thresholds_of
 from mindshare.stats.response import compare
 
 USUAL = Thresholds()
@@ -155,6 +155,24 @@ def test_many_heads_at_once() -> None:
     assert set(label(numbers, USUAL).tolist()) <= {*LABELS, None}
 
 
+def test_below_the_floor_a_head_rests_whatever_its_numbers() -> None:
+    numbers = {
+        "shape": np.array([1, np.nan, 1]),
+        "entropy_change": np.zeros(3),
+        "peak_ratio": np.ones(3),
+        "amplitude": np.array([2.0, 2, 2]),
+        "attention_left": np.array([0.0199, 0.001, 0.02]),
+    }
+    assert label(numbers, USUAL).tolist() == ["resting", "resting", "amplified"]
+
+
+def test_every_label_has_a_sentence_with_its_thresholds() -> None:
+    told = meanings(Thresholds(amplitude=1.5, floor=0.03))
+    assert set(told) == set(LABELS)
+    assert "1.5 times as much" in told["amplified"]
+    assert "less than 0.03 of its attention" in told["resting"]
+
+
 def test_thresholds_travel_with_the_table() -> None:
     mine = Thresholds(shape=0.9, entropy=0.25)
     content = pa.table({"x": [1]})
@@ -172,6 +190,8 @@ def test_thresholds_travel_with_the_table() -> None:
         {"entropy": 0},
         {"entropy": float("nan")},
         {"shape": float("nan")},
+        {"floor": -0.1},
+        {"floor": 1},
     ],
 )
 def test_thresholds_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:

@@ -210,6 +210,50 @@ def test_degenerate_heads_have_no_label() -> None:
     assert row["weight_evenness"] is not None
 
 
+def test_a_head_that_gives_the_tokens_next_to_nothing_rests() -> None:
+    """All but a millionth goes to the first token: how the rest is spread is chance."""
+    rest = np.array([0.999998, 5e-7, 1e-7, 2e-7])
+    usual = np.array([0.4, 0.3, 0.2, 0.1])
+    prompts = one_prompt([rest, usual], [rest[[0, 3, 1, 2]], usual / 2])
+    found = respond(*tables(prompts), drop_first=True)
+    resting, other = found.to_pylist()
+    assert [resting[name] for name in PROFILE] == [None] * 6
+    assert resting["label"] == "resting"
+    assert resting["attention_left"] == pytest.approx((5e-7 * 2 + 1e-7) / 3)
+    assert (resting["retained"], resting["weight_evenness"]) == (0, 1)  # not of the profile
+    assert (other["label"], other["amplitude"]) == ("damped", pytest.approx(0.5))
+    assert other["attention_left"] == pytest.approx((0.3 * 2 + 0.2 * 1) / 3)
+
+
+def test_no_head_rests_where_the_first_token_counts_or_the_floor_is_0() -> None:
+    rest = [0.999998, 5e-7, 1e-7, 2e-7]
+    content = tables(one_prompt(rest, rest[::-1]))
+    assert respond(*content)["label"].to_pylist() == ["reconfigured"]
+    found = respond(*content, drop_first=True, thresholds=Thresholds(floor=0))
+    assert found["label"].to_pylist() != ["resting"]
+    assert None not in found["amplitude"].to_pylist()
+
+
+def test_what_the_insertion_takes_away_is_no_rest() -> None:
+    """Much without it and nothing with it is an answer: the larger of both counts."""
+    usual = np.array([0.4, 0.3, 0.2, 0.1])
+    for a, b in ((usual, usual * 1e-6), (usual * 1e-6, usual)):
+        (row,) = respond(*tables(one_prompt(a, b)), drop_first=True).to_pylist()
+        assert row["label"] in ("damped", "amplified")
+        assert row["attention_left"] > 0.1
+
+
+def test_the_columns_say_whether_the_first_token_counts() -> None:
+    content = tables(random_prompts(1))
+    for drop_first, words in ((True, "without the prompt's first"), (False, "first token counted")):
+        found = respond(*content, drop_first=drop_first)
+        for name in (*PROFILE, "attention_left"):
+            definition = found.schema.field(name).metadata[b"definition"].decode()
+            assert words in definition, definition
+        other = found.schema.field("retained").metadata[b"definition"].decode()
+        assert "first token" not in other
+
+
 def test_nothing_inserted_changes_nothing() -> None:
     same = as_it_is(drawn(4, 20)[0])
     found = respond(*tables({"p": {"without": same, "/ ×0": same}}))
@@ -231,7 +275,8 @@ def test_the_table_says_how_it_was_made() -> None:
 def test_anyone_comes_to_the_same_labels_from_the_table() -> None:
     mine = Thresholds(amplitude=1.5)
     found = respond(*tables(random_prompts(4)), thresholds=mine)
-    again = label({name: found[name].to_numpy() for name in PROFILE}, mine)
+    names = (*PROFILE, "attention_left")
+    again = label({name: found[name].to_numpy() for name in names}, mine)
     assert found["label"].to_pylist() == again.tolist()
     assert len(set(again)) > 1
 

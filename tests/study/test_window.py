@@ -45,6 +45,12 @@ def test_it_is_the_model_s_own_attention(build: Any) -> None:
     assert some.first == 3
 
 
+@pytest.mark.parametrize("wrong", ["x", (0.5, 3), (1, 2, 3), 7, (), ("0", "3"), [None, 2]])
+def test_what_is_no_range_is_refused(llama: LoadedModel, wrong: Any) -> None:
+    with pytest.raises(SelectionError, match="is no range of tokens"):
+        attention_window(llama, TEXT, tokens=wrong)
+
+
 def test_viewers_get_the_shapes_they_take(llama: LoadedModel) -> None:
     window = attention_window(llama, TEXT, tokens=(0, 9))
     matrices, tokens = window.bertviz()

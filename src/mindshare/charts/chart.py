@@ -40,10 +40,11 @@ class Chart:
         replace: bool = False,
         progress: Callable[[int, int], None] | None = None,
         beside: Mapping[str, str] | None = None,
+        command: str | None = None,
     ) -> Path:
         """Every figure as PNG, SVG, PDF, HTML and JSON, all tables, a manifest; or nothing.
 
-        `beside` are further text files, by name.
+        `beside` are further text files, by name; `command` is what makes the same results again.
         """
         made = {label: dict(found.provenance) for label, found in self.measurements.items()}
         hashes = sorted({found["study_hash"] for found in made.values()})
@@ -55,7 +56,10 @@ class Chart:
                 "models": made,
                 "notes": list(self.notes),
                 "findings": list(self.findings),
-                "study": {"hash": "+".join(hashes)},
+                "study": {
+                    "hash": "+".join(hashes),
+                    **({} if command is None else {"command": command}),
+                },
             },
             replace=replace,
             progress=progress,

@@ -23,6 +23,7 @@ from mindshare.figures import (
     sweep_curves,
     text_strip,
 )
+from mindshare.figures.insertion.version_words import called
 from mindshare.naming import file_word
 from mindshare.stats import aligned
 from mindshare.study import InsertionStudy, Measurement
@@ -153,7 +154,7 @@ def _grid(looked: Looked, label: str, name: str, heads: list[Head]) -> Figure:
         sequence,
         places,
         ProfileGridOptions(
-            **looked.options(name, label=label, columns=len(heads)),
+            **looked.options(name, label=label, columns=len(heads)) | _title(looked, label, name),
             drop_first=looked.drop_first,
         ),
         model=label,
@@ -162,6 +163,13 @@ def _grid(looked: Looked, label: str, name: str, heads: list[Head]) -> Figure:
         heads=heads,
         about=looked.about(),
     )
+
+
+def _title(looked: Looked, label: str, name: str) -> dict[str, str]:
+    """Where heads were named too, those that change most say so."""
+    if name != "profiles_top" or label not in looked.heads:
+        return {}
+    return {"title": f"Heads that change most with {called(looked.condition, {})}: {label}"}
 
 
 def _panel(looked: Looked) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 LOOK = "How it looks"
 MEASURES = ("mass", "share", "density", "expected", "lift")
+_APART = ("out", "replace", "quiet", "progress", "save_study", "help")  # decide no number
 _LABELLED = re.compile(r"(?P<label>[^=/\\]+)=(?P<model>.+)")
 
 ModelsArgument: TypeAlias = Annotated[
@@ -121,7 +123,13 @@ class Run:
         with self._watched(folder, replace) as watching:
             chart = draw(labelled(self.models), self.prompts, **asked, **watching)
         with progress_bar(show=not self.quiet, doing="Drawing", what="figures") as drawing:
-            chart.save(folder, replace=replace, progress=drawing, beside=self._study())
+            chart.save(
+                folder,
+                replace=replace,
+                progress=drawing,
+                beside=self._study(),
+                command=command_line(self.context),
+            )
         _show(chart, folder, quiet=self.quiet)
 
     @contextmanager
@@ -150,6 +158,24 @@ class Run:
         decides = {"kind": kind, **asked, **self.definition, **self.drawing, "dtype": self.dtype}
         name = "-".join([kind, *(Path(model).name for model in self.models)])
         return default_folder(name, self.prompts, **{k: str(v) for k, v in decides.items()})
+
+
+def command_line(context: typer.Context) -> str:
+    """The command that is running, as it can be typed again; where results go is left out."""
+    words = ["mindshare", str(context.command.name)]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        if parameter.name in _APART or value in (None, [], (), parameter.default):
+            continue
+        several = [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
+        flag = parameter.opts[0]
+        if not flag.startswith("-"):
+            words += several
+        elif isinstance(value, bool):
+            words += [flag] if value else list(parameter.secondary_opts[:1])
+        else:
+            words += [word for one in several for word in (flag, one)]
+    return shlex.join(words)
 
 
 def labelled(models: Sequence[str]) -> list[str] | dict[str, str]:

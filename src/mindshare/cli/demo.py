@@ -1,4 +1,4 @@
-"""`mindshare demo`: the first five minutes. Both studies in small, and one report of them.
+"""`mindshare demo`: the first five minutes. Three studies in small, and one report of them.
 
     a map ─► where one model looks    problems ─► an inserted run    maps ─► base against tuned
                                       └──────────► report.html ◄──────────┘
@@ -65,7 +65,7 @@ FULL, FEW = Size(maps=12, problems=12), Size(maps=6, problems=6)
 
 
 def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
-    """Run both studies in small on the embedded model, and make a report of them.
+    """Run three studies in small on the embedded model, and make a report of them.
 
     \b
     Examples:
@@ -81,7 +81,7 @@ def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
     with drawing_meanwhile() as helper:
         found = _studies(out, FEW if quick else FULL)
         with _doing("Drawing the last charts and writing the report", "parts"):
-            written = helper.ask(_report, out).result()
+            written = helper.ask(_report, out, found).result()
     console = stdout()
     say(console)
     say(console, "Five findings")
@@ -98,7 +98,7 @@ def _studies(out: Path, size: Size) -> list[str]:
     from mindshare.cli.screen import say, stdout
 
     base = _in_memory(MODEL)
-    chart = _map(base, out / "map")
+    chart = _map(base, out / "map", size)
     say(stdout(), "Three studies, each with its charts and tables:")
     say(stdout())
     with _doing("Inserting 55 slashes into word problems", "passes") as bar:
@@ -110,16 +110,22 @@ def _studies(out: Path, size: Size) -> list[str]:
 
         tuned = _in_memory(TUNED)
         pair = maps(base, tuned, out=out / "pair", n=size.maps, replace=True, progress=bar)
-    return [*sentences(chart.measurements[MODEL])[:1], pair[1], pair[3], run[1], run[2]]
+    others = [one for one in pair[2:] if "system prompt" in one]  # where the attention comes from
+    return [*sentences(chart.measurements[MODEL])[:1], pair[1], *others[:1], run[1], run[2]]
 
 
-def _report(out: Path) -> Path:
+def _report(out: Path, findings: list[str]) -> Path:
     from mindshare.report import write_report
 
-    results = [out / name for name in ("pair", "insertion", "map")]
-    return write_report(results, out / "report", formats=("html", "md"), title=TITLE, replace=True)[
-        0
-    ]
+    html, _ = write_report(
+        [out / name for name in ("pair", "insertion", "map")],
+        out / "report",
+        formats=("html", "md"),
+        title=TITLE,
+        replace=True,
+        findings=findings,
+    )
+    return html
 
 
 @contextmanager
@@ -147,7 +153,7 @@ def _in_memory(name: str) -> Any:
     return load(name)
 
 
-def _map(model: Any, folder: Path) -> Chart:
+def _map(model: Any, folder: Path, size: Size) -> Chart:
     """One map, one model: shown by token class, measured, drawn."""
     from mindshare.charts import shares
     from mindshare.charts.candidates import Loading
@@ -163,7 +169,8 @@ def _map(model: Any, folder: Path) -> Chart:
     say(console)
     show_classed(console, classify(encode_for(model, prompt), parse_classes(CLASSES)))
     chart = shares({MODEL: model}, prompt, classes=CLASSES, width="page", loading=Loading())
-    chart.save(folder, replace=True)
+    command = "mindshare demo --quick" if size == FEW else "mindshare demo"
+    chart.save(folder, replace=True, command=command)
     say(console)
     say(console, f"Where {MODEL} looks")
     say(console)
@@ -178,9 +185,12 @@ def sentences(found: Measurement) -> list[str]:
 
     summary = summaries(found)[0]
     space = summary.mean("space")
+    sinks = found.table("prompts")["sink_rate"][0].as_py()
     return [
         f"{_peak(summary, 'hash')} {_peak(summary, 'star')} Whitespace gets {_against(space)} than "
-        f"its share: {space.mass:.4f} where uniform attention would give it {space.expected:.4f}."
+        f"its share: {space.mass:.4f}, mean over layers, heads and queries, where uniform "
+        f"attention would give it {space.expected:.4f}; {100 * sinks:.0f} % of the heads give the "
+        "first token alone more than 0.3."
     ]
 
 

@@ -116,6 +116,8 @@ def _arguments(parameter: Any, value: Any, path: Path) -> Iterator[str]:
 def _word(value: Any, parameter: Any, path: Path) -> str:
     if isinstance(value, dict | list):
         raise _unreadable(field_of(parameter), value, path, "a text or a number")
+    if not parameter.opts[0].startswith("-") and not isinstance(value, str):
+        raise _unreadable(field_of(parameter), value, path, "names of models, as texts")
     if parameter.name in _PATHS and isinstance(value, str) and not _no_path(value):
         return str(path.parent / value)
     return str(value)

@@ -19,11 +19,15 @@ _ALL_BARS = 12  # up to so many bars each one is described
 def title(bars: Bars) -> str:
     measure = bars.shown.measure.capitalize()
     models = bars.shown.models
-    return f"{measure} by token class and layer" + (f": {models[0]}" if len(models) == 1 else "")
+    some = [str(bars.options.number(n)) for n in bars.options.layers or ()]
+    where = f"in layer{'s' if len(some) > 1 else ''} {wording.listed(some)}" if some else ""
+    what = f"{measure} by token class {where}" if some else f"{measure} by token class and layer"
+    return what + (f": {models[0]}" if len(models) == 1 else "")
 
 
 def caption(bars: Bars) -> str:
-    whiskers = f"Whiskers: {wording.level(bars.shown)} bootstrap interval of each class."
+    which = "each class but the top one" if bars.ends_at_1 else "each class"
+    whiskers = f"Whiskers: {wording.level(bars.shown)} bootstrap interval of {which}."
     marks = whiskers if bars.whiskers else ""
     return wording.caption(bars.shown, about=bars.about, style=bars.options, marks=marks)
 
@@ -37,9 +41,11 @@ def definition(bars: Bars) -> str:
             if bars.stacked
             else ""
         )
-        marks.append(f"Whiskers: {wording.interval_word(bars.shown)}{where}")
+        top = "; none passes 1, and the top segment, which ends there, has none"
+        top = top if bars.ends_at_1 else ""
+        marks.append(f"Whiskers: {wording.interval_word(bars.shown)}{where}{top}")
     elif not wording.has_intervals(bars.shown):
-        marks.append("No intervals: they need at least 2 prompts")
+        marks.append("No intervals: too few prompts")
     if not bars.stacked:
         marks.append(
             f"{bars.shown.measure.capitalize()} does not add up over classes, so the "
@@ -65,8 +71,9 @@ def _axes(bars: Bars) -> str:
     kind = "Stacked bars" if bars.stacked else "Bars"
     models = f"{wording.count(len(shown.models), 'model')} ({wording.listed(shown.models)})"
     return (
-        f"{kind} of {models}. Horizontal: {wording.count(len(layers), 'layer')} ({names}, "
-        f"{options.labels}). Vertical: {shown.measure}, from 0."
+        f"{kind} of {models}, over {wording.prompts_word(shown)}. Horizontal: "
+        f"{wording.count(len(layers), 'layer')} ({names}, {options.labels}). "
+        f"Vertical: {shown.measure}, from 0."
     )
 
 

@@ -30,6 +30,7 @@ class ClassBarsOptions(Style):
     heads: tuple[int, ...] | None = None
     models: tuple[str, ...] | None = None
     whiskers: bool = True
+    first_colour: int = 0  # of the palette: colours before it are those of other classes
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Bars:
     order: list[str]  # classes, bottom to top
     layout: Layout
     about: Mapping[str, str]
+    all_named: bool = True  # every class that has a name is shown
 
     @property
     def stacked(self) -> bool:
@@ -49,6 +51,11 @@ class Bars:
     @property
     def whiskers(self) -> bool:
         return self.options.whiskers and has_intervals(self.shown)
+
+    @property
+    def ends_at_1(self) -> bool:
+        """Whether the top segment ends at 1 by definition, so that its interval would pass it."""
+        return self.shown.measure == "share" and self.all_named
 
     def label(self, name: str) -> str:
         return self.options.class_labels.get(name, name)
@@ -60,6 +67,7 @@ def choose_bars(summary: pa.Table, options: ClassBarsOptions, about: Mapping[str
     found = found.only("model", options.models).only("layer", options.layers)
     found = found.only("head", options.heads)
     order = _order(found, options)
+    all_named = set(order) >= set(found.classes) - set(UNNAMED)
     found = found.only("class", order)
     plan = layout(
         found,
@@ -67,7 +75,7 @@ def choose_bars(summary: pa.Table, options: ClassBarsOptions, about: Mapping[str
         stacked=found.measure in ADDITIVE,
         label=lambda name: options.class_labels.get(name, name),
     )
-    return Bars(found, options, order, plan, about)
+    return Bars(found, options, order, plan, about, all_named)
 
 
 def _order(found: Shown, options: ClassBarsOptions) -> list[str]:

@@ -153,9 +153,9 @@ def _whisker(bars: Bars) -> Spec:
     width = 1.2 if bars.layout.bar_width > 4 * len(bars.order) else 0.6
     return {
         "transform": [
-            {"filter": "isValid(datum.low)"},
+            {"filter": f"isValid(datum.low){_but_the_top(bars)}"},
             {"calculate": "datum.from + datum.low", "as": "whisker_low"},
-            {"calculate": "datum.from + datum.high", "as": "whisker_high"},
+            {"calculate": _whisker_end(bars), "as": "whisker_high"},
         ],
         "mark": {"type": "rule", "color": INK, "strokeWidth": width},
         "encoding": {
@@ -165,6 +165,16 @@ def _whisker(bars: Bars) -> Spec:
             "y2": {"field": "whisker_high"},
         },
     }
+
+
+def _whisker_end(bars: Bars) -> str:
+    end = "datum.from + datum.high"
+    return f"min(1, {end})" if bars.shown.measure == "share" else end
+
+
+def _but_the_top(bars: Bars) -> str:
+    """A segment that ends at 1 by definition has no whisker: it would pass 1."""
+    return f" && datum.order < {len(bars.order) - 1}" if bars.ends_at_1 else ""
 
 
 def _tooltip(bars: Bars) -> list[Spec]:
@@ -190,7 +200,8 @@ def _axis_title(bars: Bars) -> str:
 
 
 def _colours(bars: Bars) -> Spec:
-    colours = class_colours(bars.shown.classes, bars.options.colours)
+    style = bars.options
+    colours = class_colours(bars.shown.classes, style.colours, first=style.first_colour)
     return {"domain": list(colours), "range": list(colours.values())}
 
 

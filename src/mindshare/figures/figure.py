@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import MindshareError, OutputError
 from mindshare.figures import render
+from mindshare.figures.meanwhile import helper_at_hand
 from mindshare.figures.page import page
 
 if TYPE_CHECKING:
@@ -73,12 +74,12 @@ class Figure:
         """Notebooks draw the spec, or the SVG if they can't."""
         return {
             "application/vnd.vegalite.v6+json": self.spec,
-            "image/svg+xml": self._svg(),
+            "image/svg+xml": self._svg(render.draw(self.spec)),
             "text/plain": f"{self!r}\n{self.description}",
         }
 
-    def _svg(self) -> str:
-        return render.svg(self.spec, title=self.title, description=self.description)
+    def _svg(self, drawn: render.Drawn) -> str:
+        return drawn.svg(title=self.title, description=self.description)
 
 
 def save_figures(
@@ -94,22 +95,50 @@ def save_figures(
     """Several figures, the tables they come from and a manifest in one folder, or nothing.
 
     `progress` is told how many figures are drawn, and of how many; `beside` are further text files.
+    Inside of `drawing_meanwhile` the folder is written by the helper, and there a little later.
     """
-    from mindshare.table import whole_folder, write_manifest, write_parquet, write_texts
+    _check_names([figure.name for figure in figures], tables or {})
+    whole = _Whole(tuple(figures), dict(tables or {}), dict(manifest or {}), dict(beside or {}))
+    helper = helper_at_hand()
+    if helper is None:
+        return whole.save(Path(folder), replace=replace, progress=progress)
+    helper.ask(whole.save, Path(folder).absolute(), replace=replace)
+    return Path(folder)
 
-    tables = tables or {}
-    _check_names([figure.name for figure in figures], tables)
 
-    def fill(building: Path) -> None:
-        for done, figure in enumerate(figures):
-            if progress is not None:
-                progress(done, len(figures))
-            _write(figure, building)
-        write_texts(building, beside or {})
-        write_parquet(building, tables)
-        write_manifest(building, _manifest(figures, tables, manifest or {}))
+@dataclass(frozen=True)
+class _Whole:
+    """Everything that a folder will hold."""
 
-    return whole_folder(Path(folder), fill, replace=replace)
+    figures: tuple[Figure, ...]
+    tables: dict[str, pa.Table]
+    manifest: dict[str, Any]
+    beside: dict[str, str]
+
+    def save(
+        self,
+        folder: Path,
+        *,
+        replace: bool,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Path:
+        from mindshare.runs import into_run, is_run
+        from mindshare.table import whole_folder, write_manifest, write_parquet, write_texts
+
+        manifest = _manifest(self.figures, self.tables, self.manifest)
+
+        def fill(building: Path) -> None:
+            for done, figure in enumerate(self.figures):
+                if progress is not None:
+                    progress(done, len(self.figures))
+                _write(figure, building)
+            write_texts(building, self.beside)
+            write_parquet(building, self.tables)
+            write_manifest(building, manifest)
+
+        if is_run(folder):  # beside the answers it was made from
+            return into_run(folder, fill, manifest)
+        return whole_folder(folder, fill, replace=replace)
 
 
 def _check_names(names: Sequence[str], tables: Mapping[str, pa.Table]) -> None:
@@ -142,15 +171,16 @@ def _write(figure: Figure, folder: Path) -> None:
 
     from mindshare.table import write_parquet
 
-    drawn = figure._svg()
+    drawn = render.draw(figure.spec)
+    svg = figure._svg(drawn)
     texts = {
-        "svg": drawn,
-        "html": page(figure, picture=drawn, script=render.script()),
+        "svg": svg,
+        "html": page(figure, picture=svg, script=render.script()),
         "json": json.dumps(figure.spec, indent=1, ensure_ascii=False) + "\n",
     }
     for ending, text in texts.items():
         (folder / f"{figure.name}.{ending}").write_text(text, encoding="utf-8")
-    (folder / f"{figure.name}.png").write_bytes(render.png(figure.spec))
-    (folder / f"{figure.name}.pdf").write_bytes(render.pdf(figure.spec))
+    (folder / f"{figure.name}.png").write_bytes(drawn.png())
+    (folder / f"{figure.name}.pdf").write_bytes(drawn.pdf())
     write_parquet(folder, {figure.name: figure.table})
     csv.write_csv(figure.table, folder / f"{figure.name}.csv")

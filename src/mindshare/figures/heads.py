@@ -66,7 +66,9 @@ class Heads:
     @property
     def testable(self) -> bool:
         """Whether any difference could get a dot: so few prompts have so few flips of sign."""
-        most = max(self.shown.table["n_prompts"].to_pylist(), default=0)
+        table = self.shown.table
+        units = "n_groups" if "n_groups" in table.column_names else "n_prompts"
+        most = max(table[units].to_pylist(), default=0)
         return bool(2.0 ** (1 - most) < self.options.alpha)
 
     @property

@@ -63,7 +63,8 @@ def description(heads: Heads) -> str:
     bottom = style.number(min(n for n in shown.layers if n is not None))
     parts = [
         f"Map of {wording.count(len(shown.layers), 'layer')} (vertical, layer {bottom} at the "
-        f"bottom) and {wording.count(len(shown.heads), 'head')} (horizontal), {style.labels}.",
+        f"bottom) and {wording.count(len(shown.heads), 'head')} (horizontal), {style.labels}, "
+        f"over {wording.prompts_word(shown)}.",
         _colours(heads),
     ]
     if heads.numbers:

@@ -1,16 +1,18 @@
 """A figure → one HTML page that needs nothing else: picture, definition, description, numbers.
 
 The drawn SVG stands in the page; where scripts run it is replaced by the same chart with tooltips.
-The page loads nothing from outside. Knows nothing about chart kinds.
+The chart's own title is the one that is seen, the page's is for screen readers. The page loads
+nothing from outside. Knows nothing about chart kinds.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from mindshare.table import DEFINITIONS
+from mindshare.table import DEFINITIONS, defined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,10 +20,14 @@ if TYPE_CHECKING:
     from mindshare.figures.figure import Figure
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto;
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto;
   padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .3rem; }
-figure { margin: 0; overflow-x: auto; }
+h1 { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+h2 { font-size: 1.05rem; margin: 1.6rem 0 .3rem; }
+p { max-width: 46rem; margin: .3rem 0; overflow-wrap: anywhere; }
+#chart { display: block; margin: 0; overflow-x: auto; }
+#chart svg { display: block; overflow: visible; height: auto;
+  width: max(var(--drawn), min(var(--shown), 100%)); }
 .numbers { overflow: auto; max-height: 32rem; border: 1px solid #ddd; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #eee;
@@ -29,9 +35,20 @@ th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #eee;
 th { position: sticky; top: 0; background: #f6f6f6; }
 .word { text-align: left; }
 """
-_EMBED = """
+_WIDTH, _USUAL = re.compile(r'<svg[^>]* width="([\d.]+)"'), 338
+_LARGER = 1.6
+# Words that were laid out one after the other keep their room where the browser's font is wider.
+FIT_WORDS = """
+const fitWords = (chart) => chart.querySelectorAll("text").forEach((word) => {
+  const room = word.__data__?.datum?.room;
+  if (!room || word.getComputedTextLength() <= room) return;
+  word.setAttribute("textLength", room);
+  word.setAttribute("lengthAdjust", "spacingAndGlyphs");
+});
+"""
+_EMBED = f"""{FIT_WORDS}
 vegaEmbed("#chart", JSON.parse(document.getElementById("spec").textContent),
-  {actions: false, renderer: "svg"});
+  {{actions: false, renderer: "svg"}}).then(() => fitWords(document.getElementById("chart")));
 """
 
 
@@ -48,7 +65,7 @@ def page(figure: Figure, *, picture: str, script: str) -> str:
 </head>
 <body>
 <h1>{escape(figure.title)}</h1>
-<figure id="chart">{picture}</figure>
+<figure id="chart" style="{_size(picture)}">{picture}</figure>
 <h2>What is measured</h2>
 <p>{escape(figure.definition)}</p>
 <h2>What the picture shows</h2>
@@ -63,12 +80,19 @@ def page(figure: Figure, *, picture: str, script: str) -> str:
 """
 
 
+def _size(picture: str) -> str:
+    """Charts are drawn for print; on a screen they are larger, but never smaller."""
+    found = _WIDTH.match(picture)
+    width = float(found[1]) if found else _USUAL
+    return f"--drawn: {width:g}px; --shown: {_LARGER * width:g}px"
+
+
 def numbers(table: pa.Table) -> str:
     """The table as HTML; the definition of each column is its tooltip."""
     wordy = {f.name for f in table.schema if str(f.type) == "string"}
-    head = "".join(
-        _cell("th", name, name in wordy, DEFINITIONS.get(name)) for name in table.column_names
-    )
+    about = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+    tips = {name: defined(name, about) for name in table.column_names if name in DEFINITIONS}
+    head = "".join(_cell("th", name, name in wordy, tips.get(name)) for name in table.column_names)
     rows = (
         "".join(_cell("td", _shown(value), name in wordy) for name, value in row.items())
         for row in table.to_pylist()

@@ -13,7 +13,8 @@ from typing import Any
 from mindshare.errors import SelectionError, nearest
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; it is never fetched
-FONT = "Liberation Sans, Arial, Helvetica, sans-serif"  # of the same widths
+# Of the same widths; the last but one is nearly as narrow, and there where none of them is.
+FONT = "Liberation Sans, Arial, Arimo, Helvetica, Nimbus Sans, DejaVu Sans Condensed, sans-serif"
 WIDTHS = {"column": 326, "page": 672}  # 3.4 and 7 inches
 LABELS = {"zero-based": 0, "one-based": 1}  # what is added to a 0-based number
 LABEL, TITLE, SMALL = 10, 12, 9.5  # font sizes
@@ -85,12 +86,15 @@ def check_word(word: str, known: Iterable[str], what: str) -> None:
         )
 
 
-def class_colours(names: Sequence[str], palette: Palette) -> dict[str, str]:
-    """A colour for each class, in the order of the rules: the same class, the same colour."""
+def class_colours(names: Sequence[str], palette: Palette, *, first: int = 0) -> dict[str, str]:
+    """A colour for each class, in the order of the rules: the same class, the same colour.
+
+    `first` is how many colours are taken already, by other classes of the same study.
+    """
     colours = {"other": OTHER, "sink_slot": SINK}
     colours |= {name: palette.blank for name in names if name.lower() in _BLANK}
     left = [name for name in names if name not in colours]
-    free = [colour for colour in palette.classes if colour not in colours.values()]
+    free = [colour for colour in palette.classes[first:] if colour not in colours.values()]
     if len(left) > len(free):
         raise SelectionError(
             f"{len(left)} classes are more than can be told apart", allowed=f"up to {len(free)}"

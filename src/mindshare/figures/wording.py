@@ -44,7 +44,8 @@ def heads_word(shown: Shown, style: Style, about: Mapping[str, str]) -> str:
 
 
 def prompts_word(shown: Shown) -> str:
-    counts: list[int] = shown.table["n_prompts"].to_pylist()
+    """Of the numbers that are there."""
+    counts: list[int] = [n for n in shown.table["n_prompts"].to_pylist() if n] or [0]
     low, high = min(counts), max(counts)
     return count(high, "prompt") if low == high else f"{low:,} to {high:,} prompts"
 
@@ -62,8 +63,9 @@ def interval_word(shown: Shown) -> str:
     about = shown.about
     how = about.get("mindshare.interval", "interval")
     resamples = int(about.get("mindshare.resamples", "0"))
+    units = "groups of prompts" if about.get("mindshare.unit") == "group" else "prompts"
     return (
-        f"{level(shown)} {how} over prompts "
+        f"{level(shown)} {how} over {units} "
         f"({resamples:,} resamples, seed {about.get('mindshare.seed', 'unknown')})"
     )
 

@@ -7,8 +7,10 @@ One chapter a folder. Decides nothing about how it looks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from mindshare.report.alternative import alternative, shortened
 from mindshare.report.coloured import prompts_shown
 from mindshare.report.describing import Description, describe
 from mindshare.report.numbers import figure_table, overview_tables
@@ -18,6 +20,7 @@ from mindshare.report.parts import (
     Details,
     Document,
     Heading,
+    NumberTable,
     Paragraph,
     Part,
     Picture,
@@ -26,17 +29,22 @@ from mindshare.report.parts import (
 from mindshare.report.question import definition, folded, listed, notes, question, title_of
 from mindshare.report.saved import Saved, SavedFigure
 
-_ALT = 300  # characters of a picture's alternative text
+_LABELS = re.compile(r"Labels, by thresholds on .*? (?=Layers and heads are labelled)")
 _SENTENCES = 16  # of a section of the description that are not folded away
+_ROWS = 40  # … and of a table
 _WORDS = 500  # … and of what stands beside it
 
 
-def document(results: Sequence[Saved], *, title: str | None = None) -> Document:
+def document(
+    results: Sequence[Saved], *, title: str | None = None, findings: Sequence[str] = ()
+) -> Document:
+    """`findings` are sentences about all results, which stand before everything else."""
     several = len(results) > 1
     chapters = tuple(
         chapter(saved, number=i if several else None) for i, saved in enumerate(results, 1)
     )
-    return Document(title or (_title(results) if several else chapters[0].title), chapters)
+    called = title or (_title(results) if several else chapters[0].title)
+    return Document(called, chapters, tuple(findings))
 
 
 def _title(results: Sequence[Saved]) -> str:
@@ -51,9 +59,9 @@ def chapter(saved: Saved, *, number: int | None = None) -> Chapter:
         Section("The question", (*question(saved), *_answer(saved, described), *notes(saved))),
         Section("How it is measured", tuple(definition(saved))),
         Section("The prompts", tuple(prompts_shown(saved))),
-        Section("Charts", tuple(_charts(saved))),
+        Section("Charts", tuple(_charts(saved, number))),
         Section("Description", tuple(_description(described))),
-        Section("The numbers", tuple(overview_tables(saved))),
+        Section("The numbers", tuple(map(_folded_table, overview_tables(saved)))),
         Section("Models", tuple(model_cards(saved))),
         Section("Origin", tuple(provenance(saved))),
         Section("Make it again", tuple(reproduction(saved, number=number))),
@@ -74,22 +82,31 @@ def _answer(saved: Saved, described: Description) -> list[Part]:
     return [*found, *folded(findings, "findings")] if findings else found
 
 
-def _charts(saved: Saved) -> list[Part]:
-    return [part for figure in saved.figures for part in _chart(figure)]
+def _folded_table(table: NumberTable) -> Part:
+    return Details(table.caption, (table,)) if len(table.rows) > _ROWS else table
 
 
-def _chart(figure: SavedFigure) -> list[Part]:
+def _charts(saved: Saved, number: int | None) -> list[Part]:
+    suffix = "" if number is None else f"-{number}"
+    return [
+        part
+        for figure in saved.figures
+        for part in _chart(saved, figure, name=f"chart-{figure.name}{suffix}")
+    ]
+
+
+def _chart(saved: Saved, figure: SavedFigure, *, name: str) -> list[Part]:
     picture = Picture(
         name=figure.name,
         title=figure.title,
-        alt=shortened(figure.description, _ALT),
+        alt=alternative(saved, figure),
         spec=figure.spec,
         png=figure.file("png"),
         svg=figure.file("svg"),
         size=figure.size,
         beside=tuple(_beside(figure)),
     )
-    return [Heading(figure.title), picture]
+    return [Heading(figure.title, name), picture]
 
 
 def _beside(figure: SavedFigure) -> list[Part]:
@@ -100,6 +117,7 @@ def _beside(figure: SavedFigure) -> list[Part]:
     if rest:
         found.append(Details("More of this chart in words", (Paragraph(rest),)))
     made = figure.definition.partition(" Models: ")[0]  # those have a section of their own
+    made = _LABELS.sub("", made)  # and so have these
     return [
         *found,
         Details("How this chart was made", (Paragraph(made),)),
@@ -113,14 +131,3 @@ def _description(described: Description) -> list[Part]:
         sentences = folded(section.sentences, "sentences", shown=_SENTENCES)
         found += [Heading(section.title), *sentences]
     return found
-
-
-def shortened(text: str, length: int) -> str:
-    """Whole sentences, as many as fit; a long first one is cut at a word."""
-    kept = ""
-    for sentence in text.replace(". ", ".\n").splitlines():
-        longer = f"{kept} {sentence}".strip()
-        if len(longer) > length:
-            break
-        kept = longer
-    return kept or text[: length - 1].rsplit(" ", 1)[0] + "…"

@@ -105,8 +105,8 @@ _A2 = _Math("<msubsup><mi>A</mi><mrow><mi>i</mi><mi>j</mi></mrow><mo>′</mo></m
 _SIZE_Q = "| Q |"
 _MEAN_Q = _frac("1", _SIZE_Q)
 _A_RECEIVED, _B_RECEIVED = _sub("a", "j"), _sub("b", "j")
-_NORMAL_A = _frac("a", _total("j", _A_RECEIVED))
-_NORMAL_B = _frac("b", _total("j", _B_RECEIVED))
+_NORMAL_A = _frac("a", _total("j ∈ M", _A_RECEIVED))
+_NORMAL_B = _frac("b", _total("j ∈ M", _B_RECEIVED))
 _SEEN = _sub("V", "i")  # the keys that query i can see
 
 
@@ -128,7 +128,13 @@ _MEASURES: dict[str, _Math] = {
     "received": _is("received", _frac("1", _sub("n", "j")), _total("i ∈ Q , i > j", _A), of="j"),
     "retained": _row(_sub(_word("retained"), "i"), "=", "1", "−", _total("j ∈ I", _A2)),
     "amplitude": _is(
-        "amplitude", _frac(_total("j", _B_RECEIVED), _total("j", _A_RECEIVED)), of=None
+        "amplitude", _frac(_total("j ∈ M", _B_RECEIVED), _total("j ∈ M", _A_RECEIVED)), of=None
+    ),
+    "attention_left": _is(
+        "attention_left",
+        _frac("1", _word("max n")),
+        _total("j ∈ M", _row(_sub("n", "j"), _of(_word("received"), "j"))),
+        of=None,
     ),
     "shape": _is("shape", _of(_word("corr"), "a", "b"), of=None),
     "entropy_change": _is("entropy_change", _of("H", _NORMAL_B), "−", _of("H", _NORMAL_A), of=None),
@@ -139,7 +145,7 @@ _MEASURES: dict[str, _Math] = {
         "−",
         _frac(
             _total("i j", _square(_row("(", _A2, "−", _sub("c", "i"), _A, ")"))),
-            _total("i j", _square(_A2)),
+            _total("i j", _square(_row("(", _A2, ")"))),
         ),
         of=None,
     ),
@@ -153,16 +159,18 @@ _LETTERS = {
     "expected": "V are the tokens that query i can see",
     "received": "n is the number of queries after token j",
     "retained": "A′ is A with the insertion, and I are the inserted tokens",
-    "amplitude": "a and b are what the matched original tokens receive without and with it",
+    "amplitude": "M are {tokens}; a and b are what they receive without and with the insertion",
+    "attention_left": "attention_left is that of the version where it is larger",
     "entropy_change": "H is the entropy",
     "divergence": "JS is the Jensen–Shannon divergence",
-    "affine_r2": "c is one factor for each query",
+    "affine_r2": "c is one factor for each original query i after the insertion, and here j are "
+    "all keys that are matched, the first token too",
 }
 
 
-def letters(measures: tuple[str, ...]) -> str:
-    """What the letters of these formulas stand for."""
+def letters(measures: tuple[str, ...], *, tokens: str = "the matched tokens") -> str:
+    """What the letters of these formulas stand for; M are these tokens."""
     classes = any(name in ("mass", "share", "density", "expected", "lift") for name in measures)
     sets = "Q is the query set, C the tokens of a class" if classes else "Q is the query set"
-    known = [_LETTERS[name] for name in measures if name in _LETTERS]
+    known = [_LETTERS[name].format(tokens=tokens) for name in measures if name in _LETTERS]
     return " ".join(f"{sentence}." for sentence in (_A_WORDS, sets, *known))

@@ -4,6 +4,7 @@
     paper(document)              still pictures, nothing folded away, no script
 
 The page is kept under three megabytes: charts' data are packed, long tables are cut and say so.
+Where scripts do not run, a picture stands for each chart, as long as there is room.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from html import escape
 from pathlib import Path
 
 from mindshare.report.html_parts import ROWS, Look, parts_html
-from mindshare.report.parts import Chapter, Document, Picture, Section
+from mindshare.report.parts import Chapter, Document, Heading, Picture, Section
 from mindshare.report.script import DRAWING, EARLY
 from mindshare.report.style import STYLE
 
 LIMIT = 3_000_000  # bytes
-# Rows of a table, and whether the charts' data are packed, until the page fits.
-_CUTS = ((ROWS, False), (ROWS, True), (120, True), (30, True))
+FINDINGS = "findings"
+# Rows of a table, are the charts' data packed, are there still pictures: until the page fits.
+_CUTS = (
+    *((ROWS, False, True), (ROWS, True, True), (120, True, True)),
+    *((120, True, False), (30, True, False)),
+)
 Names = Callable[[Path], str]
 _PRINTED = 40  # rows of a table on paper; longer ones are named only
 # The page itself forbids its browser to load anything.
@@ -38,13 +43,23 @@ def page(document: Document, *, file_name: Names = lambda path: path.name) -> st
     """The whole page; `file_name` says what the files beside it are called."""
     ids = {id(picture): f"spec-{i}" for i, picture in enumerate(document.pictures(), 1)}
     look = Look(file_name=file_name, spec_id=lambda picture: ids[id(picture)])
+    stills = {id(picture): _small_png(picture) for picture in document.pictures()}
     made = ""
-    for rows, packed in _CUTS:
+    for rows, packed, still in _CUTS:
         specs = [_spec(p, ids[id(p)], packed=packed) for p in document.pictures()]
-        made = _page(document, replace(look, rows=rows), specs)
+        unscripted = (lambda picture: stills[id(picture)]) if still else None
+        made = _page(document, replace(look, rows=rows, unscripted=unscripted), specs)
         if len(made.encode()) < LIMIT:
             break
     return made
+
+
+def _small_png(picture: Picture) -> str:
+    """The drawn chart at the size of a screen, in base64."""
+    from mindshare.figures.render import Drawn
+
+    drawn = Drawn(picture.svg.read_text(encoding="utf-8"))
+    return base64.b64encode(drawn.png(scale=1)).decode()
 
 
 def paper(
@@ -66,6 +81,7 @@ def _page(document: Document, look: Look, specs: Sequence[str]) -> str:
 <meta name="description" content="{escape(document.summary)}">
 <title>{title}</title>
 <style>{STYLE}</style>
+<noscript><style>.chart {{ display: none; }}</style></noscript>
 {"" if look.still else f"<script>{EARLY}</script>"}
 </head>
 <body>
@@ -75,9 +91,9 @@ def _page(document: Document, look: Look, specs: Sequence[str]) -> str:
 <div class="tools"><button id="theme" type="button" hidden>Dark colours</button></div>
 <h1>{title}</h1>
 </header>
-{_contents(document)}
+{_contents(document, still=look.still)}
 <main id="content" tabindex="-1">
-{_body(document, look)}
+{_findings(document)}{_body(document, look)}
 </main>
 </div>
 {"" if look.still else _scripts(specs)}
@@ -116,24 +132,45 @@ def anchors(document: Document) -> dict[tuple[int, int | None], str]:
     return found
 
 
-def _contents(document: Document) -> str:
+def _contents(document: Document, *, still: bool) -> str:
+    """Chapters, sections and charts; the sections of several chapters are folded away."""
     names = anchors(document)
     lists = [
-        "".join(_link(names[i, j], section.title) for j, section in enumerate(chapter.sections))
+        "".join(_entry(names[i, j], section) for j, section in enumerate(chapter.sections))
         for i, chapter in enumerate(document.chapters)
     ]
+    inside = lists[0]
     if len(document.chapters) > 1:
         inside = "".join(
-            f'<li><a href="#{names[i, None]}">{escape(chapter.title)}</a><ol>{lists[i]}</ol></li>'
+            _link(names[i, None], chapter.title, _sublist(lists[i], folded=not still))
             for i, chapter in enumerate(document.chapters)
         )
-    else:
-        inside = "".join(lists)
-    return f'<nav aria-label="Contents"><ol>{inside}</ol></nav>'
+    first = _link(FINDINGS, "Findings") if document.findings else ""
+    kind = ' class="printed"' if still else ""
+    return f'<nav aria-label="Contents"{kind}><ol>{first}{inside}</ol></nav>'
 
 
-def _link(name: str, title: str) -> str:
-    return f'<li><a href="#{name}">{escape(title)}</a></li>'
+def _entry(name: str, section: Section) -> str:
+    charts = [p for p in section.parts if isinstance(p, Heading) and p.name]
+    inside = "".join(_link(chart.name, chart.text) for chart in charts)
+    return _link(name, section.title, f"<ol>{inside}</ol>" if inside else "")
+
+
+def _sublist(links: str, *, folded: bool) -> str:
+    inside = f"<ol>{links}</ol>"
+    return f"<details><summary>Sections</summary>{inside}</details>" if folded else inside
+
+
+def _link(name: str, title: str, inside: str = "") -> str:
+    return f'<li><a href="#{escape(name)}">{escape(title)}</a>{inside}</li>'
+
+
+def _findings(document: Document) -> str:
+    if not document.findings:
+        return ""
+    items = "".join(f"<li>{escape(one)}</li>" for one in document.findings)
+    opened = f'<section aria-labelledby="{FINDINGS}"><h2 id="{FINDINGS}">Findings</h2>'
+    return f"{opened}\n<ol>{items}</ol></section>\n"
 
 
 def _body(document: Document, look: Look) -> str:

@@ -30,6 +30,7 @@ from mindshare.report.parts import (
 
 ROWS = 400  # of a table
 _NARROW = 420  # of a picture that leaves room for words at its side
+_PRINTED = 180  # tokens of a prompt on paper
 _KINDS = 12  # colours that the style sheet knows
 
 
@@ -41,6 +42,7 @@ class Look:
     rows: int = ROWS
     still: bool = False  # pictures instead of charts, nothing folded away: for paper
     vector: bool = True  # still pictures as SVG, which needs the charts' font; or as PNG
+    unscripted: Callable[[Picture], str] | None = None  # a PNG in base64 where no script runs
     spec_id: Callable[[Picture], str] = lambda picture: f"spec-{picture.name}"
     file_name: Callable[[Path], str] = lambda path: path.name
 
@@ -52,7 +54,8 @@ def parts_html(parts: Sequence[Part], look: Look) -> str:
 def part_html(part: Part, look: Look) -> str:
     match part:
         case Heading():
-            return f"<h{look.level}>{escape(part.text)}</h{look.level}>"
+            name = f' id="{escape(part.name)}"' if part.name else ""
+            return f"<h{look.level}{name}>{escape(part.text)}</h{look.level}>"
         case Paragraph():
             return f"<p>{escape(part.text)}</p>"
         case Bullets():
@@ -66,7 +69,7 @@ def part_html(part: Part, look: Look) -> str:
         case Picture():
             return _picture(part, look)
         case ColouredText():
-            return _tokens(part)
+            return _tokens(part, look)
         case Code():
             return f"<pre><code>{escape(part.text.rstrip())}</code></pre>"
         case Attached():
@@ -87,6 +90,11 @@ def _facts(part: Facts) -> str:
 
 
 def _details(part: Details, look: Look) -> str:
+    """On paper everything is open, but for further prompts and for tables that are too long."""
+    if look.still and all(isinstance(one, ColouredText) for one in part.parts):
+        return ""
+    if look.still and all(_too_long(one, look) for one in part.parts):
+        return parts_html(part.parts, look)  # a line each, which needs no heading
     opened = " open" if look.still else ""
     return (
         f"<details{opened}><summary>{escape(part.summary)}</summary>"
@@ -97,7 +105,7 @@ def _details(part: Details, look: Look) -> str:
 def _attached(part: Attached, look: Look) -> str:
     """A link that saves the file: it is inside of the page."""
     if look.still:
-        return f"<p>{escape(part.name)} stands in the folder of the results.</p>"
+        return f"<p>{escape(part.name)} stands beside this report.</p>"
     content = base64.b64encode(part.text.encode()).decode()
     name = escape(part.name)
     kind = "data:text/plain;charset=utf-8;base64"
@@ -118,9 +126,17 @@ def _chart(picture: Picture, look: Look) -> str:
         f'<figure><div class="paper scroll" role="group" aria-label="{escape(picture.title)}">'
         f'<div class="chart" role="img" aria-label="{escape(picture.alt)}" '
         f'data-spec="{escape(look.spec_id(picture))}" '
-        f'style="width:{width}px;height:{height}px"><div aria-hidden="true">'
-        '<p class="unscripted">Charts are drawn by a script. The numbers of this one are in the '
-        "page.</p></div></div></div></figure>"
+        f'style="--wide:{width}px;height:{height}px"><div aria-hidden="true"></div></div>'
+        f"<noscript>{_unscripted(picture, look)}</noscript></div></figure>"
+    )
+
+
+def _unscripted(picture: Picture, look: Look) -> str:
+    if look.unscripted is None:
+        return "<p>Charts are drawn by a script. The numbers of this one are in the page.</p>"
+    return (
+        f'<img width="{picture.size[0]}" height="{picture.size[1]}" alt="{escape(picture.alt)}" '
+        f'src="data:image/png;base64,{look.unscripted(picture)}">'
     )
 
 
@@ -135,9 +151,11 @@ def _still(picture: Picture, *, vector: bool) -> str:
 
 
 def _table(part: NumberTable, look: Look) -> str:
-    if look.still and part.csv is not None and len(part.rows) > look.rows:
-        name = escape(look.file_name(part.csv))  # a piece of it would be of no use on paper
-        return f"<p>{len(part.rows):,} rows, in {name} beside this report.</p>"
+    if _too_long(part, look):
+        where = "the tables of the results"  # a piece of it would be of no use on paper
+        if part.csv is not None:
+            where = f"{escape(look.file_name(part.csv))} beside this report"
+        return f"<p>{escape(part.caption)}: {len(part.rows):,} rows, in {where}.</p>"
     shown = part.rows[: look.rows]
     head = "".join(_head(column) for column in part.columns)
     body = "\n".join(f"<tr>{_row(row, part.columns)}</tr>" for row in shown)
@@ -146,6 +164,10 @@ def _table(part: NumberTable, look: Look) -> str:
         f"<caption>{escape(part.caption)}{_cut(part, len(shown), look)}</caption>\n"
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
+
+
+def _too_long(part: Part, look: Look) -> bool:
+    return look.still and isinstance(part, NumberTable) and len(part.rows) > look.rows
 
 
 def _cut(part: NumberTable, shown: int, look: Look) -> str:
@@ -177,7 +199,8 @@ def _row(row: Sequence[str], columns: Sequence[Column]) -> str:
     return "".join(cells)
 
 
-def _tokens(part: ColouredText) -> str:
+def _tokens(part: ColouredText, look: Look) -> str:
+    shown = part.tokens[:_PRINTED] if look.still else part.tokens
     kinds = {colour.name: i % _KINDS for i, colour in enumerate(part.legend)}
     style = ";".join(_variables(kinds[c.name], c.colour) for c in part.legend)
     legend = "".join(
@@ -186,21 +209,22 @@ def _tokens(part: ColouredText) -> str:
     )
     spans = "".join(
         f'<span class="k{kinds[kind]}">{escape(text)}</span>' if kind in kinds else escape(text)
-        for text, kind in part.tokens
+        for text, kind in shown
     )
-    rest = f"\n… and {part.left_out:,} more tokens" if part.left_out else ""
+    left_out = part.left_out + len(part.tokens) - len(shown)
+    rest = f"\n… and {left_out:,} more tokens" if left_out else ""
     label = f'<p class="label">{escape(part.label)}</p>' if part.label else ""
     return (
-        f'{label}<div class="paper" style="{style}">'
+        f'{label}<div class="prompt" style="{style}">'
         f'<ul class="legend">{legend}</ul><p class="tokens">{spans}{rest}</p></div>'
     )
 
 
 def _variables(i: int, colour: str) -> str:
     """Ground, ink and line of one kind of token."""
-    plain = colour == "#ffffff"
-    line = "transparent" if plain else "rgb(0 0 0 / .45)"
-    return f"--k{i}:{colour};--i{i}:{ink_on(colour)};--l{i}:{line}"
+    if colour == "#ffffff":  # plain: as the page is, light or dark
+        return f"--k{i}:transparent;--i{i}:inherit;--l{i}:transparent"
+    return f"--k{i}:{colour};--i{i}:{ink_on(colour)};--l{i}:rgb(0 0 0 / .45)"
 
 
 def ink_on(colour: str) -> str:

@@ -44,6 +44,9 @@ def markdown(
     """The whole text; `file_name` says what the files beside it are called."""
     several = len(document.chapters) > 1
     blocks = [f"# {plain(document.title)}"]
+    if document.findings:
+        found = (f"{i}. {plain(one)}" for i, one in enumerate(document.findings, 1))
+        blocks += ["## Findings", "\n".join(found)]
     look = _Look(4 if several else 3, file_name)
     for chapter in document.chapters:
         if several:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mindshare.report.parts import Column, NumberTable, Part
-from mindshare.report.question import conditions_of, measure_of
+from mindshare.report.parts import Column, NumberTable
+from mindshare.report.question import conditions_of, listed, measure_of
 from mindshare.report.saved import Saved, SavedFigure
-from mindshare.table import DEFINITIONS
+from mindshare.stats.labels import meanings, thresholds_of
+from mindshare.table import DEFINITIONS, defined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +23,7 @@ _ALWAYS = ("layer", "head", "class", "mean", "difference")  # columns that are n
 _CROWDED = 12  # columns of classes that a table can have
 
 
-def overview_tables(saved: Saved) -> list[Part]:
+def overview_tables(saved: Saved) -> list[NumberTable]:
     """The main numbers of the results."""
     if saved.kind == "insertion":
         return [_overall(saved), _labels(saved)]
@@ -40,10 +41,12 @@ def plain_table(table: pa.Table, caption: str, *, csv: SavedFigure | None = None
     same = [name for name in table.column_names if _constant(rows, name)]
     shown = [name for name in table.column_names if name not in same]
     words = {str(f.name) for f in table.schema if str(f.type) in ("string", "bool")}
+    about = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+    tips = {name: defined(name, about) for name in shown if name in DEFINITIONS}
     common = "; ".join(f"{name} {shown_value(rows[0][name])}" for name in same) if rows else ""
     return NumberTable(
         caption=f"{caption} ({common})" if common else caption,
-        columns=tuple(Column(n, DEFINITIONS.get(n), n not in words) for n in shown),
+        columns=tuple(Column(n, tips.get(n), n not in words) for n in shown),
         rows=tuple(tuple(shown_value(row[name]) for name in shown) for row in rows),
         csv=None if csv is None else csv.file("csv"),
     )
@@ -79,11 +82,11 @@ def _three(value: float) -> str:
     return f"{value:#.3g}".rstrip(".").replace("-", "−")
 
 
-def _by_class(saved: Saved) -> list[Part]:
+def _by_class(saved: Saved) -> list[NumberTable]:
     """Layers down, classes across; one table a model."""
     rows = saved.summary.to_pylist()
     word = measure_of(saved).capitalize()
-    found: list[Part] = []
+    found: list[NumberTable] = []
     for label in saved.models:
         own = [row for row in rows if row["model"] == label]
         classes = list(dict.fromkeys(row["class"] for row in own))
@@ -127,24 +130,36 @@ def _telling(rows: Sequence[Row], key: str) -> bool:
     return len(values) > 1 or (key == "layer" and values not in ({None}, set()))
 
 
-def _contrasts(saved: Saved) -> list[Part]:
-    found: list[Part] = []
-    for table in saved.tables.values():
+def _contrasts(saved: Saved) -> list[NumberTable]:
+    found: list[NumberTable] = []
+    for name, table in saved.tables.items():
         if "difference" not in table.column_names or "model_a" not in table.column_names:
             continue
         rows = table.to_pylist()
         if rows:
-            found.append(_contrast(rows, saved))
+            about = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+            word = about.get("mindshare.measure", measure_of(saved)).capitalize()
+            caption = f"{word} of {_differing(rows)}, paired by prompt{_level(saved)}"
+            found.append(_contrast(rows, f"{caption} (table {name})"))
     return found
 
 
-def _contrast(rows: Sequence[Row], saved: Saved) -> NumberTable:
+def _differing(rows: Sequence[Row]) -> str:
+    """`hash and star by layer: tuned minus base`"""
+    classes = dict.fromkeys(str(row["class"]) for row in rows)
+    named = [name for name in classes if name != "other"] or list(classes)
+    by = [key for key in ("layer", "head") if {row[key] for row in rows} != {None}]
+    where = f"by {listed(by)}" if by else "mean over its layers"
+    return f"{listed(named)} {where}: {rows[0]['model_b']} minus {rows[0]['model_a']}"
+
+
+def _contrast(rows: Sequence[Row], caption: str) -> NumberTable:
     a, b = rows[0]["model_a"], rows[0]["model_b"]
     keys = [k for k in ("queries", "layer", "head", "class") if _telling(rows, k)]
     wide = [*keys, a, b, f"{b} − {a}", "p, corrected"]
     tips = {"p, corrected": DEFINITIONS["p_adjusted"], f"{b} − {a}": DEFINITIONS["difference"]}
     return NumberTable(
-        caption=f"{measure_of(saved).capitalize()}: {b} minus {a}, paired by prompt{_level(saved)}",
+        caption=caption,
         columns=tuple(
             Column(n, tips.get(n, DEFINITIONS.get(n)), n not in ("queries", "class")) for n in wide
         ),
@@ -185,11 +200,12 @@ def _labels(saved: Saved) -> NumberTable:
         for condition in conditions_of(saved):
             found = counts.get(condition, {})
             rows.append((label, condition, *(str(found.get(word, 0)) for word in LABELS)))
+    told = meanings(thresholds_of(saved.summary))
     return NumberTable(
         caption="Heads by what the insertion does to them",
         columns=(
             *(Column(name, DEFINITIONS[name], numeric=False) for name in ("model", "condition")),
-            *(Column(word) for word in LABELS),
+            *(Column(word, told.get(word)) for word in LABELS),
         ),
         rows=tuple(rows),
     )

@@ -61,13 +61,7 @@ def provenance(saved: Saved) -> list[Part]:
 def reproduction(saved: Saved, *, number: int | None = None) -> list[Part]:
     """The study file and the one command; `number` keeps the files of several results apart."""
     if saved.study is None:
-        return [
-            Paragraph(
-                "These results were made in Python, without a study file. The definition of what "
-                "was measured:"
-            ),
-            Code(json.dumps(study_of(saved), indent=1, ensure_ascii=False), "json"),
-        ]
+        return [*_without_file(saved), *_definition(saved)]
     names = [_numbered(name, number) for name in (STUDY, PROMPTS)]
     study = saved.study.replace(f'"{PROMPTS}"', f'"{names[1]}"')
     found: list[Part] = [
@@ -83,6 +77,20 @@ def reproduction(saved: Saved, *, number: int | None = None) -> list[Part]:
         f"The prompts are in {PROMPTS} in the folder {saved.path.name}; save them as {names[1]}."
     )
     return [*found, Paragraph(where)]
+
+
+def _without_file(saved: Saved) -> list[Part]:
+    command = saved.manifest.get("study", {}).get("command")
+    if not command:
+        return [Paragraph("These results were made in Python, without a study file.")]
+    return [Paragraph("Run:"), Code(str(command), "sh")]
+
+
+def _definition(saved: Saved) -> list[Part]:
+    """Every field of the study, as it is hashed."""
+    fields = study_of(saved).items()
+    facts = tuple((name, json.dumps(value, ensure_ascii=False)) for name, value in fields)
+    return [Details("The definition of what was measured", (Facts(facts),))]
 
 
 def _numbered(name: str, number: int | None) -> str:

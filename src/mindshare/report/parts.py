@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading inside a section."""
+    """A heading inside a section; `name` is what links lead to."""
 
     text: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ class Chapter:
 class Document:
     title: str
     chapters: tuple[Chapter, ...]
+    findings: tuple[str, ...] = ()  # of all chapters, for whoever reads no further
 
     @property
     def summary(self) -> str:

@@ -12,9 +12,13 @@ from typing import Any
 from mindshare.report.formulas import formulas, letters
 from mindshare.report.parts import Bullets, Details, Heading, Paragraph, Part
 from mindshare.report.saved import Saved
-from mindshare.table import DEFINITIONS
+from mindshare.stats.labels import meanings, thresholds_of
+from mindshare.table import compared, defined
 
-_RESPONSES = ("received", "amplitude", "shape", "entropy_change", "divergence", "retained")
+_RESPONSES = (
+    *("received", "amplitude", "shape", "entropy_change", "divergence"),
+    *("attention_left", "retained"),
+)
 _ITEMS = 7  # of a list that is not folded away
 _QUERIES = {
     "last": "the last token of the prompt",
@@ -36,8 +40,14 @@ def title_of(saved: Saved) -> str:
         names = _insertions(saved)
         more = [f"{len(names) - 2} more"] if len(names) > 2 else []
         return f"What inserting {listed([*names[:2], *more])} does to the attention of {models}"
-    classes = listed([name for name, _ in _classes(saved)])
-    return f"Attention of {models} to {classes}"
+    return f"Attention of {models} to {listed(_shown_classes(saved))}"
+
+
+def _shown_classes(saved: Saved) -> list[str]:
+    """Those whose numbers are there, in the order of the rules."""
+    there = set(saved.summary["class"].to_pylist())
+    names = [name for name, _ in _classes(saved)]
+    return [name for name in names if name in there] or names
 
 
 def question(saved: Saved) -> list[Part]:
@@ -46,15 +56,26 @@ def question(saved: Saved) -> list[Part]:
 
 def definition(saved: Saved) -> list[Part]:
     """What the numbers are."""
-    measures = _measures(saved)
+    measures, about = _measures(saved), saved.metadata
     words = tuple(
-        f"{name.replace('_', ' ').capitalize()}: {DEFINITIONS[name]}." for name in measures
+        f"{name.replace('_', ' ').capitalize()}: {defined(name, about)}." for name in measures
     )
     return [
-        Paragraph(letters(measures)),
+        Paragraph(letters(measures, tokens=compared(about))),
         *formulas(measures),
         Bullets((*words, *_choices(saved))),
+        *_labels(saved),
     ]
+
+
+def _labels(saved: Saved) -> list[Part]:
+    """What each label says of a head, one sentence each."""
+    if saved.kind != "insertion":
+        return []
+    known = meanings(thresholds_of(saved.summary))
+    said = tuple(f"{label.capitalize()}: {meaning}." for label, meaning in known.items())
+    asked = "Each head has one label, the first of these that fits its mean numbers:"
+    return [Heading("What the labels say"), Paragraph(asked), Bullets(said)]
 
 
 def measure_of(saved: Saved) -> str:
@@ -105,8 +126,9 @@ def _asked(saved: Saved) -> str:
 def notes(saved: Saved) -> list[Part]:
     """What a reader should know before trusting a number."""
     found = [str(note) for note in saved.manifest.get("notes", ())]
-    if n_prompts(saved) == 1:
-        found.insert(0, "One prompt: there are no intervals, and nothing is said about other ones")
+    if not _has_intervals(saved):
+        few = "One prompt" if n_prompts(saved) == 1 else f"{n_prompts(saved)} prompts are few"
+        found.insert(0, f"{few}: there are no intervals, and nothing is said about other ones")
     if not found:
         return []
     items = [f"{note.rstrip('.')}." for note in found]
@@ -133,7 +155,8 @@ def quoted(name: str) -> str:
 
 def _measures(saved: Saved) -> tuple[str, ...]:
     if saved.kind == "insertion":
-        return (*_RESPONSES, "affine_r2")
+        there = {"received", *saved.summary["measure"].to_pylist()}
+        return tuple(name for name in (*_RESPONSES, "affine_r2") if name in there)
     needs = {"lift": ("mass", "expected"), "share": ("mass",), "density": ("mass",)}
     measure = measure_of(saved)
     return (*needs.get(measure, ()), measure)
@@ -157,14 +180,19 @@ def _choices(saved: Saved) -> list[str]:
             f"Token classes, the first rule that fits counts (policy {study['policy']}): {rules}; "
             "other = all the rest."
         )
-    if n_prompts(saved) > 1:
+    if _has_intervals(saved):
         found.append(_intervals(saved))
     return found
 
 
+def _has_intervals(saved: Saved) -> bool:
+    return bool(saved.summary["low"].null_count < saved.summary.num_rows)
+
+
 def _intervals(saved: Saved) -> str:
     level = 100 * float(saved.about("confidence", "0.95"))
+    units = "groups of prompts" if saved.about("unit", "prompt") == "group" else "prompts"
     return (
-        f"Intervals: {level:.4g} % {saved.about('interval', 'bootstrap')} over the prompts "
+        f"Intervals: {level:.4g} % {saved.about('interval', 'bootstrap')} over the {units} "
         f"({int(saved.about('resamples', '0')):,} resamples, seed {saved.about('seed', '?')})."
     )

@@ -89,10 +89,15 @@ class Saved:
                 return self.tables[candidate]
         return None
 
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Everything that the summary says about itself."""
+        found: dict[bytes, bytes] = self.summary.schema.metadata or {}
+        return {key.decode(): value.decode() for key, value in found.items()}
+
     def about(self, key: str, default: str = "") -> str:
         """What the summary says about itself: measure, confidence, seed, …"""
-        metadata: dict[bytes, bytes] = self.summary.schema.metadata or {}
-        return metadata.get(f"mindshare.{key}".encode(), default.encode()).decode()
+        return self.metadata.get(f"mindshare.{key}", default)
 
 
 def read_saved(path: Path) -> Saved:
@@ -146,6 +151,11 @@ def _kind(path: Path, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any
         return "classes"
     if complete and {"model", "condition", "measure", "mean"} <= columns:
         return "insertion"
+    if "summary" not in tables and "mass" in tables:
+        raise OutputError(
+            f"{path} holds the tables of `mindshare measure`, and a report is made of charts",
+            next_step="draw them: mindshare shares MODEL … --out FOLDER, with the same options",
+        )
     raise OutputError(
         f"{path} holds results that no report can be made of: a report needs figures, models and a "
         "table `summary`",

@@ -5,6 +5,8 @@ Everything that is to be read is in the page without it; only the charts need it
 
 from __future__ import annotations
 
+from mindshare.figures.page import FIT_WORDS
+
 # Before anything is drawn: the colours that were chosen the last time.
 EARLY = """
 document.documentElement.dataset.scripts = "on";
@@ -12,9 +14,10 @@ try { const t = localStorage.getItem("mindshare-theme");
   if (t) document.documentElement.dataset.theme = t; } catch { /* no storage from files */ }
 """
 
-DRAWING = """
-"use strict";
-(() => {
+DRAWING = (
+    '\n"use strict";\n(() => {'
+    + FIT_WORDS
+    + """
   const root = document.documentElement;
   const charts = [...document.querySelectorAll(".chart")];
   let left = charts.length;
@@ -25,7 +28,15 @@ DRAWING = """
   const reachable = () => boxes.forEach((box) => {
     const hidden = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
     if (hidden) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    edges(box);
   });
+  // An edge beyond which there is more fades out.
+  const edges = (box) => {
+    const end = box.scrollWidth - box.clientWidth - box.scrollLeft;
+    const more = [box.scrollLeft > 1 && "left", end > 1 && "right"].filter(Boolean).join(" ");
+    if (more) box.dataset.more = more; else delete box.dataset.more;
+  };
+  boxes.forEach((box) => box.addEventListener("scroll", () => edges(box), { passive: true }));
 
   // Where the browser's font is wider than the one the chart was laid out in, nothing is cut off.
   const fit = (chart) => {
@@ -34,7 +45,8 @@ DRAWING = """
     const height = svg.height.baseVal.value;
     svg.setAttribute("width", width);
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    Object.assign(chart.style, { width: `${width}px`, height: "auto" });
+    chart.style.setProperty("--wide", `${width}px`);
+    chart.style.height = "auto";
   };
 
   const read = async (id) => {
@@ -50,7 +62,7 @@ DRAWING = """
     chart.dataset.state = "drawing";
     const options = { actions: false, renderer: "svg" };
     read(chart.dataset.spec).then((spec) => vegaEmbed(chart.firstElementChild, spec, options)).then(
-      () => { chart.dataset.state = "drawn"; fit(chart); },
+      () => { chart.dataset.state = "drawn"; fitWords(chart); fit(chart); },
       (error) => {
         chart.dataset.state = "failed";
         chart.textContent = "This chart could not be drawn. Its numbers are below.";
@@ -79,7 +91,7 @@ DRAWING = """
   const button = document.getElementById("theme");
   const dark = () => (root.dataset.theme
     || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const say = () => button.setAttribute("aria-pressed", String(dark()));
+  const say = () => { button.textContent = dark() ? "Light colours" : "Dark colours"; };
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
     try { localStorage.setItem("mindshare-theme", root.dataset.theme); } catch { /* then not */ }
@@ -90,3 +102,4 @@ DRAWING = """
   say();
 })();
 """
+)

@@ -1,6 +1,6 @@
 """How a report looks on a screen, on a phone, in the dark and on paper: its style sheet.
 
-Charts and coloured prompts stay on white paper, whatever the colours around them.
+Charts stay on white paper, as their words say; in the dark it is dimmed.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 _LIGHT = """
   color-scheme: light;
   --ground: #ffffff; --ink: #1d1f23; --faint: #565b64; --line: #d9dce1; --soft: #f4f5f7;
-  --link: #0b57d0; --focus: #0b57d0;
+  --link: #0b57d0; --focus: #0b57d0; --lamp: none;
 """
 _DARK = """
   color-scheme: dark;
   --ground: #16181c; --ink: #e8eaed; --faint: #a9afb9; --line: #3a3f47; --soft: #22252b;
-  --link: #8ab4f8; --focus: #8ab4f8;
+  --link: #8ab4f8; --focus: #8ab4f8; --lamp: brightness(.84);
 """
 # One style of line for each colour: colours are never the only difference.
 _LINES = ("solid", "dashed", "dotted", "double")
@@ -37,7 +37,8 @@ body { margin: 0; font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Liberation San
   display: grid; grid-template-columns: 13rem minmax(0, 1fr); column-gap: 3rem; }
 header { grid-column: 1 / -1; padding: 2rem 0 1.2rem; border-bottom: 1px solid var(--line);
   margin-bottom: 1.5rem; }
-h1 { font-size: 1.75rem; line-height: 1.25; margin: 0 0 .5rem; max-width: 46rem; }
+h1 { font-size: 1.75rem; line-height: 1.25; margin: 0 0 .5rem; max-width: 46rem;
+  text-wrap: balance; }
 h2 { font-size: 1.35rem; margin: 2.6rem 0 .7rem; padding-top: .4rem; }
 h3 { font-size: 1.1rem; margin: 1.9rem 0 .5rem; } h4 { font-size: 1rem; margin: 1.5rem 0 .4rem; }
 main > section:first-of-type > h2 { margin-top: 0; }
@@ -59,16 +60,24 @@ nav h2 { font-size: .92rem; margin: 0 0 .4rem; padding: 0; color: var(--faint); 
 nav ol { list-style: none; margin: 0; padding: 0; } nav li { margin: 0; }
 nav a { display: block; padding: .25rem 0; color: var(--ink); text-decoration: none; }
 nav a:hover { text-decoration: underline; } nav ol ol { padding-left: .9rem; }
+nav ol ol ol a { color: var(--faint); font-size: .85rem; line-height: 1.3; }
+nav details { border: 0; background: none; margin: 0 0 .6rem; }
+nav summary { padding: .1rem 0; color: var(--faint); }
 figure { margin: .4rem 0 .8rem; }
 .shown { display: flex; gap: 0 1.6rem; align-items: flex-start; } .shown.wide { display: block; }
 .shown figure { flex: none; max-width: 100%; } .words { flex: 1 1 0; min-width: 0; }
 .words p:first-child { margin-top: .3rem; }
-.paper { color-scheme: light; background: #ffffff; color: #1d1f23; border: 1px solid var(--line);
-  border-radius: .5rem; padding: .6rem; }
-.scroll { overflow: auto; max-width: 100%; }
-figure .paper { display: inline-block; max-width: 100%; }
-.chart { position: relative; } .chart svg { display: block; }
-.chart[data-state=failed] { color: #a4262c; } [data-scripts] .unscripted { display: none; }
+.paper, .prompt { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem; }
+.paper { color-scheme: light; background: #ffffff; color: #1d1f23; filter: var(--lamp);
+  width: fit-content; max-width: 100%; }
+.scroll { overflow: auto; max-width: 100%; outline-offset: -3px; }
+.scroll:focus-visible { outline-offset: -3px; }
+.scroll[data-more] { mask-image: linear-gradient(to right, var(--from, #000), #000 2.2rem,
+  #000 calc(100% - 2.2rem), var(--to, #000)); }
+.scroll[data-more~=left] { --from: transparent; } .scroll[data-more~=right] { --to: transparent; }
+.chart { position: relative; width: var(--wide); } .chart svg { display: block; width: 100%;
+  height: auto; }
+.chart[data-state=failed] { color: #a4262c; }
 img { max-width: 100%; height: auto; display: block; }
 details { margin: .5rem 0; border: 1px solid var(--line); border-radius: .5rem;
   background: var(--soft); max-width: 100%; }
@@ -104,26 +113,32 @@ math { width: fit-content; }
 @media (max-width: 60rem) {
   .page { display: block; padding: 0 1rem 3rem; }
   nav { position: static; max-height: none; }
-  nav ol { display: flex; flex-wrap: wrap; gap: 0 1.1rem; }
-  nav li li { display: inline; }
+  nav > ol { border-bottom: 1px solid var(--line); padding-bottom: .8rem; }
   h1 { font-size: 1.4rem; } .shown { display: block; }
+}
+@media (max-width: 48rem) {  /* as small as can be read, then they scroll */
+  .chart { width: max(.7 * var(--wide), min(var(--wide), 100vw - 3.4rem)); }
 }
 @media (max-width: 32rem) {
   dl { display: block; } dd { margin: 0 0 .5rem; }
-  .paper { padding: .3rem; } details > .inside { padding: 0 .5rem .5rem; }
+  .paper, .prompt { padding: .3rem; } details > .inside { padding: 0 .5rem .5rem; }
 }
 @media print {
   @page { size: A4; margin: 16mm 15mm 18mm;
     @bottom-right { content: counter(page); font: 9pt sans-serif; color: #565b64; } }
   body { font-size: 10.5pt; } .page { display: block; padding: 0; max-width: none; }
-  nav, .tools, .skip { display: none; } .shown { display: block; }
+  nav:not(.printed), .tools, .skip { display: none; } .shown { display: block; }
+  nav.printed { position: static; max-height: none; break-after: page; font-size: 10pt; }
+  nav.printed > ol { columns: 2; column-gap: 2rem; } nav a { padding: .08rem 0; }
+  nav.printed > ol > li { margin-bottom: .5rem; } nav.printed ol ol a { font-size: 8.5pt; }
   h2, h3, h4, summary, .label, caption { break-after: avoid; }
   h1 { font-size: 18pt; } h2 { font-size: 14pt; } h3 { font-size: 11.5pt; }
-  figure, tr, li { break-inside: avoid; }
+  figure, tr, li, pre { break-inside: avoid; } nav li { break-inside: auto; }
+  pre { white-space: pre-wrap; }
   thead { display: table-header-group; } thead th { position: static; }
   .numbers, .tokens { max-height: none; overflow: visible; border: 0; }
-  .scroll { overflow: visible; } .paper { border: 0; padding: 0; }
-  .chart svg, img { max-width: 100%; height: auto; }
+  .scroll { overflow: visible; mask-image: none; } .paper, .prompt { border: 0; padding: 0; }
+  .chart { max-width: 100%; } .chart svg, img { max-width: 100%; height: auto; }
   table { font-size: 8pt; } th, td { padding: .1rem .35rem; }
   details { background: none; border: 0; } details > .inside { padding: 0; }
   details[open] > summary { list-style: none; font-weight: 600; padding: 0; }

@@ -27,20 +27,24 @@ def write_report(
     formats: Sequence[str] = ("html",),
     title: str | None = None,
     replace: bool = False,
+    findings: Sequence[str] = (),
 ) -> list[Path]:
-    """One report of all folders, in every format asked for; the files to look at."""
+    """One report of all folders, in every format asked for; the files to look at.
+
+    `findings` are sentences about all of them that the report begins with.
+    """
     from mindshare.table import whole_folder, write_manifest
 
     wanted = _formats(formats)
     saved = _read(results)
     _check_apart(Path(out), saved)
-    made = document(saved, title=title)
+    made = document(saved, title=title, findings=findings)
     names = file_names(made)
 
     def fill(folder: Path) -> None:
         for word in wanted:
             _write(made, folder / FORMATS[word], names)
-        _copy(made, folder, names, pictures="md" in wanted)
+        _copy(made, folder, names, wanted)
         write_manifest(folder, _manifest(made, saved, wanted))
 
     whole_folder(Path(out), fill, replace=replace)
@@ -114,13 +118,13 @@ def _write(made: Document, path: Path, names: Mapping[Path, str]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _copy(made: Document, folder: Path, names: Mapping[Path, str], *, pictures: bool) -> None:
-    """The files that the report links to."""
+def _copy(made: Document, folder: Path, names: Mapping[Path, str], formats: Sequence[str]) -> None:
+    """The files that the report links to or speaks of; a page has its small ones inside."""
     for file, name in names.items():
-        if pictures or file.suffix != ".png":
+        if "md" in formats or file.suffix != ".png":
             shutil.copyfile(file, folder / name)
     for part in every_part(made):
-        if pictures and isinstance(part, Attached):
+        if isinstance(part, Attached) and set(formats) - {"html"}:
             (folder / part.name).write_text(part.text, encoding="utf-8")
 
 

@@ -8,6 +8,7 @@ Says nothing about single prompts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ import pyarrow as pa
 from mindshare.errors import SelectionError, nearest
 from mindshare.stats.bootstrap import Spread, spread
 from mindshare.stats.cells import common_metadata
-from mindshare.stats.labels import LABELLED_BY, LABELS, label, thresholds_of
+from mindshare.stats.labels import LABELLED_BY, LABELS, LEFT, RESTING, label, thresholds_of
 from mindshare.stats.paired import paired
 from mindshare.stats.profiles import WITHOUT, codes
 from mindshare.stats.resampling import Resampling
-from mindshare.stats.response import RESPONSE
+from mindshare.stats.response import PROFILE, RESPONSE
 from mindshare.stats.response_cells import Responses, mean, read
 from mindshare.stats.units import Groups, units_of
 from mindshare.table import joined, table
@@ -40,26 +41,39 @@ def summarise_response(
     """Model label → `response` becomes one `response_summary` table.
 
     The label of a head is that of its mean numbers, by the thresholds the tables carry. A mean over
-    heads or layers has none. Prompts that share a group are resampled as one.
+    heads or layers has none; heads that rest in a prompt are not in its mean, and a head that rests
+    on average has no profile numbers. Prompts that share a group are resampled as one.
     """
     options, measures = options or Resampling(), _measures(measures)
     _check_thresholds(responses)
-    parts = []
+    made = options.metadata(", ".join(measures), grouped=groups is not None)
+    about, parts = common_metadata(list(responses.values())) | made, []
     for model, response in responses.items():
         found = read(response, measures, model=model)
         found = found.merged(over_heads=over_heads, over_layers=over_layers)
         single = not (over_heads or over_layers)
         labels = _labels(response, model) if single else None
+        if labels is not None:
+            found = _without_resting(found, labels)
         units = units_of(found.prompts, groups)
         over = spread(found.values.reshape(len(units), -1), options, units)
-        parts.append(_summary(found, model, labels, over))
-    made = options.metadata(", ".join(measures), grouped=groups is not None)
-    return joined(parts).replace_schema_metadata(common_metadata(list(responses.values())) | made)
+        parts.append(table("response_summary", _summary(found, model, labels, over), about))
+    return joined(parts)
 
 
-def _summary(found: Responses, model: str, labels: np.ndarray | None, over: Spread) -> pa.Table:
+def _without_resting(found: Responses, labels: np.ndarray) -> Responses:
+    """A head that rests on average has no profile, though it may have one in some prompt."""
+    rests = (labels == RESTING).reshape(len(found.conditions), -1)
+    profile = np.isin(found.measures, PROFILE)
+    gone = rests[None, :, :, None] & profile
+    return replace(found, values=np.where(gone, np.nan, found.values))
+
+
+def _summary(
+    found: Responses, model: str, labels: np.ndarray | None, over: Spread
+) -> dict[str, Any]:
     rows = len(over.mean)
-    columns: dict[str, Any] = {
+    return {
         "condition": np.repeat(np.array(found.conditions, object), rows // len(found.conditions)),
         "model": [model] * rows,
         **found.columns(len(found.conditions)),
@@ -67,14 +81,14 @@ def _summary(found: Responses, model: str, labels: np.ndarray | None, over: Spre
         **over.columns(),
         "label": [None] * rows if labels is None else np.repeat(labels, len(found.measures)),
     }
-    return table("response_summary", columns, {})
 
 
 def _labels(response: pa.Table, model: str) -> np.ndarray:
     """[condition × cell]"""
-    found = read(response, LABELLED_BY, model=model)
-    means = mean(found.values, 0).reshape(-1, len(LABELLED_BY))
-    return label(dict(zip(LABELLED_BY, means.T, strict=True)), thresholds_of(response))
+    by = [*LABELLED_BY, *([LEFT] if LEFT in response.column_names else [])]  # older ones lack it
+    found = read(response, by, model=model)
+    means = mean(found.values, 0).reshape(-1, len(by))
+    return label(dict(zip(by, means.T, strict=True)), thresholds_of(response))
 
 
 def contrast_conditions(

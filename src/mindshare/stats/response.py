@@ -2,8 +2,9 @@
 
 A head has two profiles over the same tokens: what they receive without the insertion (a) and with
 it (b). The numbers compare a with b; the label is drawn from the numbers. Numbers that do not
-exist (a profile that is flat, empty or a single token) are null. One prompt at a time: knows
-nothing of averages.
+exist (a profile that is flat, empty or a single token) are null, and so are those of a head that
+gives these tokens next to nothing in either version: it rests. One prompt at a time: knows nothing
+of averages.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.stats.cells import common_metadata
-from mindshare.stats.labels import Thresholds, label
-from mindshare.stats.profiles import Pair, pairs, require_columns, versioned
-from mindshare.table import table
+from mindshare.stats.labels import LABELLED_BY, LEFT, Thresholds, label
+from mindshare.stats.profiles import Pair, Version, pairs, require_columns, versioned
+from mindshare.table import DROP_FIRST, table
 
 PROFILE = ("amplitude", "shape", "entropy_change", "divergence", "peak_shift", "peak_ratio")
 RESCALING = ("retained", "factor", "affine_r2", "affine_r2_after", "value_evenness")
-RESPONSE = (*PROFILE, "weight_evenness", *RESCALING)
+RESPONSE = (*PROFILE, LEFT, "weight_evenness", *RESCALING)
 _KEY = ("prompt", "condition", "layer", "head")
 # The tables hold float32: a profile that varies by less than this is a flat one and rounding.
 _FLAT = float(np.finfo(np.float32).eps) ** 0.75
@@ -37,27 +38,43 @@ def respond(
     """One row per prompt, condition and head, as a `response` table.
 
     `drop_first` leaves the first token of the prompt, where many heads put most of their attention,
-    out of both profiles.
+    out of both profiles. What is left of a head then may be too little: see `Thresholds.floor`.
     """
     thresholds = thresholds or Thresholds()
     require_columns(rescaling, (*_KEY, *RESCALING), name="rescaling")
-    columns = versioned(pairs(sequence, places), lambda pair: _of_pair(pair, drop_first=drop_first))
+    columns = versioned(
+        pairs(sequence, places),
+        lambda pair: _of_pair(pair, drop_first=drop_first, floor=thresholds.floor),
+    )
     columns |= _rescaling(rescaling, columns)
     # As the table holds them, so that nobody can come to another label.
-    columns["label"] = label({name: columns[name] for name in PROFILE}, thresholds)
-    about = {**thresholds.metadata(), "mindshare.drop_first": str(drop_first).lower()}
+    columns["label"] = label({name: columns[name] for name in (*LABELLED_BY, LEFT)}, thresholds)
+    about = {**thresholds.metadata(), DROP_FIRST: str(drop_first).lower()}
     return table("response", columns, common_metadata([sequence]) | about)
 
 
-def _of_pair(pair: Pair, *, drop_first: bool) -> dict[str, np.ndarray]:
+def _of_pair(pair: Pair, *, drop_first: bool, floor: float) -> dict[str, np.ndarray]:
     a, b = pair.received()
     kept = ~(np.isnan(a) | np.isnan(b)).any(0)  # a key without queries has none in any head
     if drop_first:
         kept &= pair.places[:, 0] != 0
     inserted = pair.with_.received[:, pair.with_.tokens.inserted]
     numbers = compare(a[:, kept], b[:, kept]) | {"weight_evenness": evenness(inserted)}
+    without, with_ = pair.places[kept].T
+    numbers[LEFT] = np.maximum(left(pair.without, without), left(pair.with_, with_))
     rounded = {name: values.astype(np.float32) for name, values in numbers.items()}
+    rests = rounded[LEFT].astype(np.float64) < floor
+    rounded |= {name: np.where(rests, np.float32(np.nan), rounded[name]) for name in PROFILE}
     return {"layer": pair.with_.layers, "head": pair.with_.heads, **rounded}
+
+
+def left(version: Version, tokens: np.ndarray) -> np.ndarray:
+    """[head]: the share of the queries' attention that goes to these tokens, NaN without any."""
+    n = version.n_queries
+    if not len(tokens):
+        return np.full(len(n), np.nan)
+    given = (version.received[:, tokens] * n[:, tokens]).sum(1)
+    return _ratio(given, n.max(1))
 
 
 def compare(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:

@@ -85,18 +85,15 @@ def _all_numbers(
     """Each prompt's versions with their numbers, from the shelf or from passes made now."""
     done, total = 0, sum(1 + len(one.versions) for one in everything)
     for versions in everything:
-        numbers = None if kept is None else kept.take(versions)
-        if numbers is None:
-            numbers = []
-            for found in _passes(loaded, versions, study):
-                numbers.append(found)
-                if progress is not None:
-                    progress(done + len(numbers), total)
-            if kept is not None:
-                kept.put(versions, numbers)
-        done += len(numbers)
-        if progress is not None:
-            progress(done, total)
+        there = None if kept is None else kept.take(versions)
+        numbers = []
+        for found in _passes(loaded, versions, study) if there is None else there:
+            numbers.append(found)
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        if kept is not None and there is None:
+            kept.put(versions, numbers)
         yield versions, numbers
 
 

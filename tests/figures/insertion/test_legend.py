@@ -22,6 +22,8 @@ def test_words_longer_than_a_line_are_wrapped_beside_their_sample() -> None:
 
 
 def test_only_the_samples_that_are_used_are_drawn() -> None:
-    view = legend_view([Entry("a", "line", "#000000"), Entry("b", "symbol", "#000000", "~")], 300)
+    view = legend_view(
+        [Entry("a", "line", "#000000"), Entry("b", "symbol", "#000000", "M-1,0L1,0")], 300
+    )
     marks = [layer["mark"]["type"] for layer in view["layer"]]
-    assert marks == ["rule", "text", "text"]
+    assert marks == ["rule", "point", "text"]

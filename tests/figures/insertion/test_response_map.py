@@ -4,7 +4,9 @@ import pytest
 
 from mindshare.errors import SelectionError
 from mindshare.figures import Figure, ResponseMapOptions, response_map
+from mindshare.figures.insertion.response_cells import SHAPES, SYMBOLS
 from mindshare.figures.theme import WIDTHS
+from mindshare.stats import LABELS
 from tests.figures.drawing import assert_nothing_is_cut_off, compiled, drawn, size, words
 
 from .insertions import MEASURES, changed, summarised
@@ -49,10 +51,38 @@ def test_ratios_are_coloured_by_doublings_with_white_at_1() -> None:
 def test_labels_are_symbols_with_a_legend_of_their_counts() -> None:
     figure = response_map(SMALL, "shape")
     labels = [r["label"] for r in figure.table.to_pylist()]
-    texts = words(drawn(figure))
+    picture = drawn(figure)
+    texts = words(picture)
     for label in set(labels):
         assert f"{label} {labels.count(label)}" in texts
-    assert texts.count("×") == labels.count("reconfigured") + ("reconfigured" in labels)
+    symbols = [e for e in picture.iter() if e.get("aria-roledescription") == "point"]
+    assert len(symbols) == len(labels) + len(set(labels))  # a head each, and the legend
+
+
+def test_symbols_are_strokes_so_that_no_font_moves_them() -> None:
+    figure = response_map(SMALL, "shape")
+    marks = [layer["mark"]["type"] for layer in chart(figure)["layer"]]
+    assert marks == ["rect", "point", "point"]
+    assert set(SHAPES) == set(SYMBOLS) == set(LABELS)
+
+
+def test_heads_that_rest_are_grey_with_a_symbol_and_counted() -> None:
+    """They have no number, and no part in the colours."""
+    summary = summarised(cells(2, 3), measures=["amplitude"])
+    labels, means = summary["label"].to_pylist(), summary["mean"].to_pylist()
+    labels[0], means[0] = "resting", None
+    for name, values in (("label", labels), ("mean", means)):
+        place = summary.schema.get_field_index(name)
+        summary = summary.set_column(place, summary.schema.field(name), [values])
+    figure = response_map(summary, "amplitude")
+    (rests,) = [v for v in chart(figure)["data"]["values"] if v["label"] == "resting"]
+    assert (rests["mean"], "place" in rests) == (None, False)
+    assert "1 cell without a number stays grey, 1 because the head rests." in figure.description
+    assert "Grey: heads that rest, with less than 0.02" in " ".join(
+        figure.spec["title"]["subtitle"]
+    )
+    assert "resting = it gives the compared tokens less than 0.02" in figure.definition
+    assert "resting 1" in words(drawn(figure))
 
 
 def test_symbols_are_dropped_where_cells_are_too_small_and_this_is_said() -> None:

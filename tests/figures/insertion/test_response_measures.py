@@ -8,7 +8,7 @@ from mindshare.figures.insertion.response_measures import (
     SHORT,
     asked,
     check_measure,
-    defined,
+    needed,
     shade_of,
 )
 from mindshare.table import SCHEMAS
@@ -39,8 +39,8 @@ def test_ends_can_be_chosen() -> None:
 
 
 def test_a_definition_rests_on_received_where_the_measure_does() -> None:
-    assert defined(["shape", "retained"]) == ["shape", "retained", "received"]
-    assert defined(["retained"]) == ["retained"]
+    assert needed(["shape", "retained"]) == ["shape", "retained", "received"]
+    assert needed(["retained"]) == ["retained"]
     assert asked("shape", {"queries": "all"}, {}) == ["queries: all"]
     assert asked("retained", {"queries": "all"}, {}) == [
         "queries: original tokens after the insertion"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mindshare.figures.insertion import version_words
 from mindshare.figures.insertion.curves import Curve
-from mindshare.figures.insertion.response_measures import MIDDLE, asked, defined, short
+from mindshare.figures.insertion.response_measures import MIDDLE, asked, needed, short
 from mindshare.figures.insertion.version_words import named, sentences
 from mindshare.figures.wording import count, interval_word, level, listed, number, prompts_word
 
@@ -54,7 +54,7 @@ def reference(measure: str) -> str | None:
 def definition(lines: LayerLines) -> str:
     bands = f"Bands: {interval_word(lines.shown)}" if lines.bands else "No intervals are drawn"
     return version_words.definition(
-        defined([lines.shown.measure]),
+        needed([lines.shown.measure]),
         about={key: text for key, text in lines.about.items() if key != "heads"},
         metadata=lines.shown.about,
         style=lines.options,

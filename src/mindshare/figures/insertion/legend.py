@@ -14,12 +14,16 @@ from mindshare.figures.theme import FAINT, INK, LABEL, text_width, wrapped
 
 Spec = dict[str, Any]
 _LINE, _SAMPLE, _GAP = 15, 18, 12  # pixels: height of a line, length of a sample, between entries
+_SYMBOL = 7.0
 _SPARE = 1.08  # a browser may have a wider font
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A sample and its words: a line, an area, a box (an outline), a symbol, or no sample."""
+    """A sample and its words: a line, an area, a box (an outline), a symbol, or no sample.
+
+    A symbol is an SVG path in the square from −1 to 1.
+    """
 
     words: str
     kind: str = "none"
@@ -30,7 +34,7 @@ class Entry:
     def sample(self) -> float:
         """How much room the sample takes."""
         if self.kind == "symbol":
-            return text_width(self.symbol, LABEL) + 5
+            return _SYMBOL + 5
         return 0 if self.kind == "none" else _SAMPLE + 4
 
     @property
@@ -111,11 +115,19 @@ def _samples() -> dict[str, Spec]:
             {**box, "stroke": _colour()},
         ),
         "symbol": (
-            {"type": "text", "align": "left", "fontSize": LABEL, "fontWeight": "bold"},
+            {
+                "type": "point",
+                "size": _SYMBOL**2,
+                "filled": False,
+                "strokeWidth": 1.4,
+                "strokeCap": "round",
+                "opacity": 1,
+                "xOffset": _SYMBOL / 2,
+            },
             {
                 "x": _pixel("x"),
                 "y": _pixel("y"),
-                "text": {"field": "symbol", "type": "nominal"},
+                "shape": {"field": "symbol", "type": "nominal", "scale": None},
                 "color": _colour(),
             },
         ),

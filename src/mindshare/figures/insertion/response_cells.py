@@ -19,6 +19,7 @@ from mindshare.figures.insertion.version_words import called
 from mindshare.figures.insertion.versions import metadata, pick, require
 from mindshare.figures.selection import Row, Shown
 from mindshare.figures.theme import Style
+from mindshare.stats.labels import RESTING
 
 SYMBOLS = {
     "smoothed": "~",
@@ -27,6 +28,17 @@ SYMBOLS = {
     "damped": "–",
     "reconfigured": "×",
     "unchanged": "·",
+    "resting": "○",
+}
+# The same as strokes in a square from −1 to 1: characters sit higher or lower by font.
+SHAPES = {
+    "smoothed": "M-1,0.25C-0.65,-0.75,-0.3,-0.5,0,0C0.3,0.5,0.65,0.75,1,-0.25",
+    "sharpened": "M-0.85,0.55L0,-0.6L0.85,0.55",
+    "amplified": "M-0.85,0L0.85,0M0,-0.85L0,0.85",
+    "damped": "M-0.85,0L0.85,0",
+    "reconfigured": "M-0.7,-0.7L0.7,0.7M0.7,-0.7L-0.7,0.7",
+    "unchanged": "M-0.08,0L0.08,0",
+    "resting": "M0.6,0A0.6,0.6,0,1,1,-0.6,0A0.6,0.6,0,1,1,0.6,0",
 }
 _SMALLEST = 7.5  # pixels of a cell that can hold a symbol
 
@@ -67,6 +79,11 @@ class ResponseCells:
     def rows(self) -> list[Row]:
         """Those that have a number."""
         return [row for row in self.shown.rows if row["mean"] is not None]
+
+    @property
+    def resting(self) -> int:
+        """Heads that have no number because they rest."""
+        return sum(row["label"] == RESTING and row["mean"] is None for row in self.shown.rows)
 
     @property
     def numbers(self) -> list[float]:

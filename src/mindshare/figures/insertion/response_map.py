@@ -17,16 +17,18 @@ from mindshare.figures.insertion import response_words
 from mindshare.figures.insertion.legend import Entry, legend_view, legends_left
 from mindshare.figures.insertion.map_axes import AXIS_ROOM, map_axes
 from mindshare.figures.insertion.response_cells import (
-    SYMBOLS,
+    SHAPES,
     ResponseCells,
     ResponseMapOptions,
     choose_cells,
 )
 from mindshare.figures.insertion.shades import GRADIENT, PAPER, gradient, ink_on
 from mindshare.figures.insertion.version_words import named
-from mindshare.figures.theme import INK, LABEL, SCHEMA, config, heading
+from mindshare.figures.theme import INK, SCHEMA, config, heading
+from mindshare.stats.labels import RESTING
 
 Spec = dict[str, Any]
+_SYMBOL = 7.0  # pixels at most
 
 
 def response_map(
@@ -76,7 +78,7 @@ def _width(cells: ResponseCells) -> float:
 def _entries(cells: ResponseCells) -> list[Entry]:
     kind = "symbol" if cells.has_symbols else "none"
     return [
-        Entry(f"{label} {n:,}", kind, INK, SYMBOLS.get(label, "?"))
+        Entry(f"{label} {n:,}", kind if label in SHAPES else "none", INK, SHAPES.get(label, ""))
         for label, n in cells.labels.items()
     ]
 
@@ -96,18 +98,21 @@ def _map(cells: ResponseCells) -> Spec:
 
 
 def _values(cells: ResponseCells) -> list[Spec]:
-    """The table's own numbers, the place on the scale of colours, the symbol and its ink."""
+    """The table's own numbers, the place on the scale of colours, and the ink of the symbol.
+
+    A head that rests may have no number: it has a symbol, and no colour.
+    """
     names = ("layer", "head", "mean", "low", "high", "n_prompts", "label")
     palette = cells.options.colours
-    return [
-        {name: row[name] for name in names}
-        | {
-            "place": cells.shade.place(row["mean"]),
-            "symbol": SYMBOLS.get(row["label"], ""),
-            "ink": ink_on(cells.shade.place(row["mean"]), cells.shade, palette),
-        }
-        for row in cells.rows
-    ]
+    found = []
+    for row in cells.shown.rows:
+        value = {name: row[name] for name in names}
+        if row["mean"] is not None:
+            place = cells.shade.place(row["mean"])
+            found.append({**value, "place": place, "ink": ink_on(place, cells.shade, palette)})
+        elif row["label"] == RESTING:
+            found.append({**value, "ink": INK})
+    return found
 
 
 def _rects(cells: ResponseCells) -> Spec:
@@ -116,6 +121,7 @@ def _rects(cells: ResponseCells) -> Spec:
     palette, words = cells.options.colours, named(cells.measure)
     colour = gradient(cells.shade, palette, title=words, length=room)
     return {
+        "transform": [{"filter": "isValid(datum.place)"}],
         "mark": {"type": "rect", "stroke": line, "strokeWidth": 0.4},
         "encoding": {"color": colour, "tooltip": _tooltip(cells)},
     }
@@ -123,19 +129,25 @@ def _rects(cells: ResponseCells) -> Spec:
 
 def _symbols(cells: ResponseCells) -> list[Spec]:
     """A layer for each ink: a second scale of colours would mix with that of the cells."""
-    size = min(cells.size.width, cells.size.height)
-    mark = {
-        "type": "text",
-        "fontSize": round(min(size * 1.05, LABEL + 2), 1),
-        "fontWeight": "bold",
-        "baseline": "middle",
-        "tooltip": None,
-    }
+    side = min(min(cells.size.width, cells.size.height) * 0.62, _SYMBOL)
+    words = [word for word in cells.labels if word in SHAPES]
+    scale = {"domain": words, "range": [SHAPES[word] for word in words]}
     return [
         {
-            "transform": [{"filter": f"datum.ink === '{ink}'"}],
-            "mark": {**mark, "color": ink},
-            "encoding": {"text": {"field": "symbol", "type": "nominal"}},
+            "transform": [{"filter": f"datum.ink === '{ink}' && isValid(datum.label)"}],
+            "mark": {
+                "type": "point",
+                "size": round(side * side, 1),  # in square pixels
+                "filled": False,
+                "color": ink,
+                "strokeWidth": 1.4,
+                "strokeCap": "round",
+                "opacity": 1,
+                "tooltip": None,
+            },
+            "encoding": {
+                "shape": {"field": "label", "type": "nominal", "scale": scale, "legend": None}
+            },
         }
         for ink in (INK, PAPER)
     ]

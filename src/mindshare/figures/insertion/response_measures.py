@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from mindshare.figures.insertion.shades import Shade
 from mindshare.figures.insertion.version_words import named, queries
 from mindshare.figures.theme import check_word
-from mindshare.table import DEFINITIONS
+from mindshare.stats.labels import meanings, thresholds_of_metadata
+from mindshare.table import DEFINITIONS, DROP_FIRST
 
 SHORT = {
     "amplitude": "what the original tokens receive in all, with the insertion / without",
@@ -20,8 +21,9 @@ SHORT = {
     "nats",
     "divergence": "Jensen–Shannon divergence of what the original tokens receive without and with "
     "the insertion, in bits",
-    "peak_shift": "how far the highest peak moves, in original tokens",
+    "peak_shift": "by how many original tokens the highest peak moves; above 0 = later",
     "peak_ratio": "highest peak of the original tokens, with the insertion / without",
+    "attention_left": "share of the attention of later tokens that goes to the original tokens",
     "weight_evenness": "how evenly the inserted tokens are attended to; 1 = all alike",
     "retained": "share of the attention of later tokens that does not go to the inserted ones",
     "factor": "the one factor a query that brings the old weights closest to the new ones",
@@ -37,7 +39,7 @@ MIDDLE = {  # what says that nothing changed; 1: a ratio
     "entropy_change": 0.0,
     "peak_shift": 0.0,
 }
-_FROM_ZERO = ("divergence",)
+_FROM_ZERO = ("divergence", "attention_left")
 
 
 def check_measure(measure: str) -> None:
@@ -67,7 +69,7 @@ def short(measure: str) -> str:
     return f"{named(measure)}: {SHORT[measure]}"
 
 
-def defined(measures: Iterable[str]) -> list[str]:
+def needed(measures: Iterable[str]) -> list[str]:
     """The measures and what their definitions rest on."""
     found = list(dict.fromkeys(measures))
     received = any("received" in DEFINITIONS[m] for m in found)
@@ -75,14 +77,27 @@ def defined(measures: Iterable[str]) -> list[str]:
 
 
 def asked(measure: str, about: Mapping[str, str], metadata: Mapping[str, str]) -> list[str]:
-    """`queries: …`, whose attention the number is about; nothing if it is about values."""
-    if "received" in defined([measure]):
+    """`queries: …`, whose attention the number is about, and to which tokens.
+
+    Nothing if it is about values.
+    """
+    if "received" in needed([measure]):
         words = queries(about, metadata)
     else:
         words = None if measure == "value_evenness" else "original tokens after the insertion"
-    return [f"queries: {words}"] if words else []
+    return [*([f"queries: {words}"] if words else []), *first_word([measure], metadata)]
 
 
-def thresholds_word(metadata: Mapping[str, str]) -> str | None:
-    """By what the labels were given, if the table says so."""
-    return metadata.get("mindshare.thresholds")
+def first_word(measures: Iterable[str], metadata: Mapping[str, str]) -> list[str]:
+    """Whether the prompt's first token counts, if these numbers compare tokens."""
+    words = {"true": "the prompt's first token left out", "false": "the prompt's first one counted"}
+    says = words.get(metadata.get(DROP_FIRST, ""))
+    compares = any("the compared tokens" in DEFINITIONS[measure] for measure in measures)
+    return [says] if says and compares else []
+
+
+def label_words(labels: Iterable[str], metadata: Mapping[str, str]) -> str:
+    """`Labels: smoothed = …; …`: what they say of a head, by the thresholds of the table."""
+    known = meanings(thresholds_of_metadata(metadata))
+    told = [f"{label} = {known[label]}" for label in labels if label in known]
+    return f"Labels, by thresholds on these numbers: {'; '.join(told)}"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from mindshare.figures.insertion import version_words
 from mindshare.figures.insertion.response_cells import SYMBOLS, ResponseCells
-from mindshare.figures.insertion.response_measures import asked, defined, short, thresholds_word
+from mindshare.figures.insertion.response_measures import asked, label_words, needed, short
 from mindshare.figures.insertion.version_words import named, sentences
 from mindshare.figures.selection import Row
 from mindshare.figures.wording import (
@@ -21,7 +21,7 @@ from mindshare.figures.wording import (
     number,
     prompts_word,
 )
-from mindshare.table import DEFINITIONS
+from mindshare.stats.labels import thresholds_of_metadata
 
 
 def name(cells: ResponseCells) -> str:
@@ -40,6 +40,7 @@ def caption(cells: ResponseCells, about: Mapping[str, str]) -> str:
             f"{short(cells.measure)} ({'; '.join(facts)}).",
             _outside(cells),
             _small(cells),
+            _rests(cells),
             f"Layers and heads are {cells.options.labels}." if one_based else None,
         ]
     )
@@ -56,6 +57,13 @@ def _small(cells: ResponseCells) -> str | None:
     )
 
 
+def _rests(cells: ResponseCells) -> str | None:
+    if not cells.resting:
+        return None
+    floor = thresholds_of_metadata(cells.shown.about).floor
+    return f"Grey: heads that rest, with less than {floor:g} of their attention on these tokens."
+
+
 def _outside(cells: ResponseCells) -> str | None:
     n = cells.shade.outside(cells.numbers)
     return f"{count(n, 'number')} beyond the ends of the scale." if n else None
@@ -66,10 +74,9 @@ def definition(cells: ResponseCells, about: Mapping[str, str]) -> str:
     if has_intervals(cells.shown):
         marks.append(f"Intervals in the table: {interval_word(cells.shown)}")
     if cells.labels:
-        by = thresholds_word(cells.shown.about)
-        marks.append(f"Label: {DEFINITIONS['label']}" + (f" ({by})" if by else ""))
+        marks.append(label_words(cells.labels, cells.shown.about))
     return version_words.definition(
-        defined([cells.measure]),
+        needed([cells.measure]),
         about=about,
         metadata=cells.shown.about,
         style=cells.options,
@@ -89,7 +96,8 @@ def description(cells: ResponseCells) -> str:
             _extremes(cells) if cells.rows else None,
             _outside(cells),
             _labels(cells),
-            f"{count(empty, 'cell')} without a number {'stays' if empty == 1 else 'stay'} grey."
+            f"{count(empty, 'cell')} without a number {'stays' if empty == 1 else 'stay'} grey"
+            + (f", {cells.resting:,} because the head rests." if cells.resting else ".")
             if empty
             else None,
         ]

@@ -6,7 +6,7 @@ Every sentence is made from the drawn numbers. Knows nothing about marks.
 from __future__ import annotations
 
 from mindshare.figures.insertion import version_words
-from mindshare.figures.insertion.response_measures import MIDDLE, defined, short
+from mindshare.figures.insertion.response_measures import MIDDLE, first_word, needed, short
 from mindshare.figures.insertion.sweep_points import Sweep
 from mindshare.figures.insertion.version_words import named, sentences
 from mindshare.figures.selection import Row
@@ -36,6 +36,7 @@ def caption(sweep: Sweep) -> str:
             " ".join(f"{short(measure)}." for measure in sweep.measures),
             f"{what}: {level(sweep.shown)} bootstrap interval." if sweep.has_intervals else None,
             "Dashed: no change." if middles else None,
+            *(f"{words.capitalize()}." for words in first_word(sweep.measures, sweep.shown.about)),
         ]
     )
 
@@ -57,7 +58,7 @@ def definition(sweep: Sweep) -> str:
         else "No intervals are drawn",
     ]
     return version_words.definition(
-        defined(sweep.measures),
+        needed(sweep.measures),
         about=sweep.about,
         metadata=sweep.shown.about,
         style=sweep.options,

@@ -24,8 +24,6 @@ Spec = dict[str, Any]
 _LINE, _BOX = 17, 15  # pixels: from line to line, height of a box
 _NOTHING = "#e9e9e9"  # no number
 _PALE = 0.45
-# All of the same widths, and for browsers that have none of them one that is nearly as narrow.
-_FONT = "Liberation Sans, Arial, Arimo, Helvetica, Nimbus Sans, DejaVu Sans Condensed, sans-serif"
 
 
 def text_strip(
@@ -117,6 +115,7 @@ def _row(strip: Strip, box: Box) -> Spec:
         "y2": box.line * _LINE + _BOX,
         "middle": box.line * _LINE + _BOX / 2 + 0.5,
         "text": box.text.strip(),
+        "room": round(advance(box.text.strip(), LABEL), 2),  # where a font is wider, it is squeezed
         "kind": "change" if change is not None else "nothing" if token.matched else "unmatched",
         "ink": _ink(strip, token),
         "opacity": _PALE if strip.is_pale(token) else 1,
@@ -194,7 +193,7 @@ def _plain(kind: str) -> Spec:
 
 def _words(ink: str) -> Spec:
     """A layer for each ink: a second scale of colours would mix with that of the boxes."""
-    mark = {"type": "text", "align": "left", "baseline": "middle", "fontSize": LABEL, "font": _FONT}
+    mark = {"type": "text", "align": "left", "baseline": "middle", "fontSize": LABEL}
     return {
         "transform": [{"filter": f"datum.ink === '{ink}'"}],
         "mark": {**mark, "color": ink, "tooltip": None},

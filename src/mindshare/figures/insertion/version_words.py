@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from mindshare.figures.insertion.versions import Head
 from mindshare.figures.theme import Style
 from mindshare.figures.wording import head_word, layer_word
-from mindshare.table import DEFINITIONS
+from mindshare.table import DEFINITIONS, defined
 
 _UNBROKEN = 16  # characters of a name that is kept in one line
 _QUERIES = {"all": "every token", "original": "tokens that were not inserted"}
@@ -62,7 +62,7 @@ def definition(
 ) -> str:
     """How the numbers were made; `marks` says what the chart adds to them."""
     asked = queries(about, metadata) if "received" in measures else None
-    parts = [f"{named(measure)}: {DEFINITIONS[measure]}" for measure in measures]
+    parts = [f"{named(measure)}: {defined(measure, metadata)}" for measure in measures]
     if any("A[" in DEFINITIONS[m] or "A'" in DEFINITIONS[m] for m in measures):
         parts.append(
             "A[i,j] is the attention that query token i gives to key token j, after softmax"

@@ -56,7 +56,9 @@ def row(sample: Sample) -> dict[str, Any]:
 def prompt(sample: Sample) -> Prompt:
     """The sample as a prompt, spans included."""
     content = row(sample)
-    return Prompt.from_chat(content["messages"], content["spans"], id=content["id"])
+    return Prompt.from_chat(
+        content["messages"], content["spans"], id=content["id"], answer=content["answer"]
+    )
 
 
 def write_rows(samples: Iterable[Sample], path: Path) -> Path:

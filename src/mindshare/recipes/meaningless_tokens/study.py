@@ -8,13 +8,18 @@ the three that change most; the maps show all. Sweeps vary the run's length, tok
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mindshare.charts import Chart, insertion
 from mindshare.charts.comparison import Progress
 from mindshare.recipes.meaningless_tokens.problems import problem_prompts
 from mindshare.recipes.meaningless_tokens.words import answers
+
+if TYPE_CHECKING:
+    from mindshare.models import LoadedModel
 
 RUN, AGAINST = "/ *55", "random-sentence"
 HEADS, TOP = "0.0,0.1,0.7", 3  # the source draws heads 1, 2 and 8 of its first layer
@@ -26,7 +31,7 @@ Report = Callable[[int, int], None]  # passes done, passes in all
 
 
 def run_study(
-    model: str,
+    model: str | LoadedModel,
     *,
     out: Path,
     n: int | None = None,
@@ -43,12 +48,12 @@ def run_study(
         top=TOP,
         progress=_progress(report),
     )
-    chart.save(out, replace=replace)
+    chart.save(out, replace=replace, command=_command("study", model, n))
     return [*answers(chart), *chart.notes]
 
 
 def run_sweeps(
-    model: str,
+    model: str | LoadedModel,
     *,
     out: Path,
     n: int = SWEEP_PROBLEMS,
@@ -62,8 +67,14 @@ def run_sweeps(
         "place": insertion(model, prompts, insert=RUN, at=PLACES, progress=progress),
     }
     for name, chart in charts.items():
-        chart.save(out / name, replace=replace)
+        chart.save(out / name, replace=replace, command=_command("sweep", model, n))
     return list(charts.values())
+
+
+def _command(step: str, model: str | LoadedModel, n: int | None) -> str:
+    words = ["mindshare-recipes", "meaningless-tokens", step]
+    words += [] if n is None else ["--n", str(n)]
+    return shlex.join([*words, "--model", str(getattr(model, "reference", model))])
 
 
 def _progress(report: Report | None) -> Progress:
