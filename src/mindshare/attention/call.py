@@ -51,10 +51,10 @@ class Wanted:
     columns: torch.Tensor | None = None  # [batch, key, column]: linear in the keys → `given`
     received: bool = False
     query_weights: torch.Tensor | None = None  # [batch, set, query]; None: one set, all queries
-    real: tuple[int, ...] | None = None  # of all queries, how many of each row are no padding
     near: int = 0  # `received` counts queries with i > j + near; -1 includes the diagonal
     entropy: bool = False
     distance: bool = False
+    real: tuple[int, ...] | None = None  # of all queries, how many of each row are no padding
 
     @property
     def nothing(self) -> bool:
