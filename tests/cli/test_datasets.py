@@ -102,6 +102,15 @@ def test_another_definition_is_refused(
     assert again.code == 0, again.err
 
 
+@pytest.mark.parametrize(("option", "what"), [("--layers", "layer"), ("--heads", "head")])
+def test_layers_and_heads_that_are_not_there(
+    mindshare: Mindshare, llama: Path, rows: Path, option: str, what: str
+) -> None:
+    ran = mindshare("measure", llama, *options(rows), option, 99, "--out", "run")
+    assert ran.code == 2
+    assert f"{what} 99 does not exist" in ran.err
+
+
 def test_rows_that_cannot_be_used(
     mindshare: Mindshare,
     llama: Path,

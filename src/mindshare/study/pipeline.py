@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from mindshare.errors import PromptError, SelectionError
-from mindshare.models import LoadedModel, Reader, attention_facts
+from mindshare.models import LoadedModel, Reader
 from mindshare.prompts import Prompt
 from mindshare.study.answers import Answered, InMemory, Kept, Progress, Shelf
 from mindshare.study.encoding import as_loaded, as_prompts, check_selection
@@ -62,9 +62,6 @@ def measure(
     elif definition:
         raise SelectionError("give a study or its parts, not both", allowed="study=… alone")
     loaded = as_loaded(model)
-    check_selection(
-        attention_facts(loaded.model), name=loaded.name, layers=study.layers, heads=study.heads
-    )
     items = as_prompts(prompts)
     if into is None:
         return Asking.of(loaded, study, progress=progress).measure(items)
@@ -84,6 +81,11 @@ class Asking:
     study: Study
     respondent: Respondent
     answered: Answered
+
+    def __post_init__(self) -> None:
+        """Layers and heads that the model has not are refused, whoever asks."""
+        who, study = self.respondent, self.study
+        check_selection(who.facts, name=who.name, layers=study.layers, heads=study.heads)
 
     @classmethod
     def of(

@@ -121,14 +121,15 @@ class Stored:
         self.store, self.label, self.bad = store, label, bad
         self.tokens = 0
         self.failed: dict[str, str] = {}  # prompt → reason
-        self._planned = 0
+        self._planned, self._begun = 0, False
         self._writer = ThreadPoolExecutor(1)
         self._written: Future[None] | None = None
 
     def missing(self, reads: Sequence[Read], layers: Lacking) -> dict[str, Lacking]:
         plan = [Planned(x.prompt.id, x.job.item, x.prompt.place, len(x.job)) for x in reads]
         self.plan(plan, layers)
-        if self._planned == len(plan):  # the model is ready: the pace counts from here
+        if not self._begun:  # the model is ready: the pace counts from here
+            self._begun = True
             self.store.working_on(self.label)
         missing = self.store.missing([one.item for one in plan], layers)
         self.tokens += sum(len(x.job) for x in reads if x.job.item not in missing)
