@@ -14,34 +14,31 @@ prompts are all overhead: there, as many products as fit share one call.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 
-from mindshare.attention.call import AttentionCall, Found, Wanted
+from mindshare.attention.call import AttentionCall, Found, Scratch, Wanted
 
 _ROWS = 192  # rows of one matrix product
 _TILE_BYTES = 64 * 2**20  # the largest tile; long sequences get fewer rows
-_BATCHED_ELEMENTS = 2**19  # short sequences: products go together up to this size
+_BATCHED_ELEMENTS = 2**21  # short sequences: products go together up to this size
 _FEW = 16  # this many diagonals are zeroed one by one
 _LANES = 2  # products of one batched call; never the number of threads, which must decide nothing
 
 
 @dataclass(frozen=True)
-class _Step:
-    """One tile: `pairs` (batch, KV head) pairs × `blocks` consecutive blocks of query tokens."""
+class _Band:
+    """Some query rows of every head: `blocks` blocks of equally many tokens, and their keys."""
 
-    first_pair: int
-    pairs: int
     start: int
     stop: int
     blocks: int
-
-    @property
-    def chosen(self) -> slice:
-        return slice(self.first_pair, self.first_pair + self.pairs)
+    low: int
+    high: int
+    query: torch.Tensor  # [pair, block, group × token, dim]
+    hidden: tuple[int, torch.Tensor] | None  # first key; [batch or 1, head or 1, row, key] to add
 
     @property
     def tokens(self) -> int:
@@ -49,33 +46,75 @@ class _Step:
         return (self.stop - self.start) // self.blocks
 
 
-def run(call: AttentionCall, wanted: Wanted) -> Found:
-    return _Blockwise(call, wanted).run()
+@dataclass(frozen=True)
+class _Tile:
+    """All that exists of A at a time: [pair, block, group, token, key] for some of the pairs."""
+
+    band: _Band
+    first_pair: int
+    attention: torch.Tensor
+
+    @property
+    def pairs(self) -> int:
+        return len(self.attention)
+
+    @property
+    def chosen(self) -> slice:
+        return slice(self.first_pair, self.first_pair + self.pairs)
+
+    @property
+    def products(self) -> torch.Tensor:
+        """As the matrices of a batched product."""
+        return self.attention.flatten(2, 3).flatten(0, 1)
+
+    def of_products(self, x: torch.Tensor) -> torch.Tensor:
+        """[pair, lane, …] → one for each product."""
+        return x[self.chosen, : self.band.blocks].flatten(0, 1)
+
+
+def run(call: AttentionCall, wanted: Wanted, scratch: Scratch | None = None) -> Found:
+    return _Blockwise(call, wanted, scratch or Scratch()).run()
 
 
 class _Blockwise:
-    """Everything is by pair, [batch × KV head, …]; a tile is [pair, block, group, token, key]."""
+    """Everything is by pair, [batch × KV head, …]."""
 
-    def __init__(self, call: AttentionCall, wanted: Wanted) -> None:
-        self.call, self.wanted = call, wanted
+    def __init__(self, call: AttentionCall, wanted: Wanted, scratch: Scratch) -> None:
+        self.call, self.wanted, self.scratch = call, wanted, scratch
         self.batch, self.heads, self.queries, self.dim = call.query.shape
         self.kv_heads, self.group, self.keys = call.key.shape[1], call.group, call.key.shape[2]
         self.pairs = self.batch * self.kv_heads
         # Half precision is widened: the model's own softmax is float32 too.
         self.kind = torch.promote_types(call.query.dtype, torch.float32)
         self.query = call.query.reshape(self.pairs, self.group, self.queries, self.dim)
-        self.key = call.key.reshape(self.pairs, self.keys, self.dim).to(self.kind)
-        self.value = call.value.reshape(self.pairs, self.keys, -1).to(self.kind)
+        self._shape_tiles()
+        self.key = self._by_lane(call.key.reshape(self.pairs, self.keys, self.dim).to(self.kind))
+        self.value = self._by_lane(call.value.reshape(self.pairs, self.keys, -1).to(self.kind))
         self.columns = self._columns()
         self.query_weights = self._by_pair(wanted.query_weights)  # [pair, set, query]
-        self.scratch = self.second = call.query.new_empty(0, dtype=self.kind)
         self._allocate()
 
+    def _shape_tiles(self) -> None:
+        self.lanes = _LANES if self.query.device.type == "cpu" else 1
+        room = max(1, _TILE_BYTES // (4 * self.keys * self.group * self.lanes))
+        self.tokens = min(self.queries, max(1, min(_ROWS // self.group, room)))  # of one product
+        size = self.tokens * self.group * self.keys * self.lanes
+        self.together = max(1, min(self.pairs, _BATCHED_ELEMENTS // size))  # pairs of one tile
+        if self.together > self.kv_heads:  # whole prompts
+            self.together -= self.together % self.kv_heads
+
+    def _by_lane(self, x: torch.Tensor) -> torch.Tensor:
+        """[pair, …] → [pair, lane, …]; copied where lanes of several pairs are one batch."""
+        lanes = x[:, None].expand(-1, self.lanes, -1, -1)
+        copied = self.together > 1 and self.queries >= self.tokens * self.lanes
+        return lanes.contiguous() if copied else lanes
+
     def _columns(self) -> torch.Tensor | None:
-        """[pair, column, key]: transposed, see above."""
+        """[pair, lane, column, key]: transposed, see above."""
         if self.wanted.columns is None:
             return None
-        return self._by_pair(self.wanted.columns.transpose(1, 2).to(self.kind).contiguous())
+        columns = self._by_pair(self.wanted.columns.transpose(1, 2).to(self.kind).contiguous())
+        return None if columns is None else self._by_lane(columns)
 
     def _by_pair(self, x: torch.Tensor | None) -> torch.Tensor | None:
         """[batch or 1, …] → [pair, …], without a copy for a batch of one."""
@@ -91,7 +130,7 @@ class _Blockwise:
         shape = (self.batch, self.queries, self.kv_heads, self.group, self.value.shape[-1])
         self.output = new(shape, dtype=self.kind)
         columns = self.columns
-        self.given = None if columns is None else new((*cells, columns.shape[1]), dtype=self.kind)
+        self.given = None if columns is None else new((*cells, columns.shape[2]), dtype=self.kind)
         self.entropy = new(cells, dtype=self.kind) if wanted.entropy else None
         self.distance = new(cells, dtype=self.kind) if wanted.distance else None
         sets = 1 if wanted.query_weights is None else wanted.query_weights.shape[1]
@@ -103,8 +142,9 @@ class _Blockwise:
         )
 
     def run(self) -> Found:
-        for step in self._steps():
-            self._tile(step)
+        for band in self._bands():
+            for first in range(0, self.pairs, self.together):
+                self._measure(self._scores(band, first))
 
         def by_head(x: torch.Tensor | None) -> torch.Tensor | None:
             return None if x is None else x.reshape(self.batch, self.heads, *x.shape[2:])
@@ -118,181 +158,175 @@ class _Blockwise:
             distance=by_head(self.distance),
         )
 
-    def _steps(self) -> Iterator[_Step]:
-        lanes = _LANES if self.query.device.type == "cpu" else 1
-        room = max(1, _TILE_BYTES // (4 * self.keys * self.group * lanes))  # tokens per product
-        tokens = min(self.queries, max(1, min(_ROWS // self.group, room)))
-        size = tokens * self.group * self.keys
-        together = max(1, min(self.pairs, _BATCHED_ELEMENTS // (size * lanes)))
-        stride = tokens * lanes
+    def _bands(self) -> Iterator[_Band]:
+        stride = self.tokens * self.lanes
         for start in range(0, self.queries, stride):
             stop = min(start + stride, self.queries)
-            blocks = lanes if stop - start == stride else 1
-            for first in range(0, self.pairs, together):
-                yield _Step(first, min(together, self.pairs - first), start, stop, blocks)
+            blocks = self.lanes if stop - start == stride else 1
+            low, high = self.call.visible.bounds(start, stop)
+            query = self.query[:, :, start:stop].to(self.kind).unflatten(2, (blocks, -1))
+            query = query.transpose(1, 2).reshape(self.pairs, blocks, -1, self.dim)
+            hidden = self._hidden(start, stop)
+            yield _Band(start, stop, blocks, low, high, query, hidden)
 
-    def _tile(self, step: _Step) -> None:
-        low, high = self.call.visible.bounds(step.start, step.stop)
-        tile = self._scores(step, low, high)
+    def _hidden(self, start: int, stop: int) -> tuple[int, torch.Tensor] | None:
+        """What is added to the scores: adding numbers is several times faster than masking."""
+        hidden = self.call.visible.hidden(start, stop)
+        if hidden is None:
+            return None
+        first, mask = hidden
+        # The least finite value, so that rows without any key stay finite.
+        least = torch.finfo(self.kind).min
+        added = torch.zeros(mask.shape, dtype=self.kind, device=mask.device)
+        return first, added.masked_fill_(mask, least).to(self.query.device)
+
+    def _measure(self, tile: _Tile) -> None:
         if self.call.sinks is None:
-            torch.softmax(tile, -1, out=tile)
+            torch.softmax(tile.attention, -1, out=tile.attention)
         else:
-            self._softmax_with_sinks(step, tile)
-        self._values(step, tile, low, high)
+            self._softmax_with_sinks(tile)
+        self._values(tile)
         if self.given is not None:
-            self._put(self.given, step, self._masses(step, tile, low, high))
+            self._put(self.given, tile, self._masses(tile))
         if self.entropy is not None:
-            self.second = _room(self.second, tile.numel())
-            terms = torch.special.entr(tile, out=self.second[: tile.numel()].view(tile.shape))
-            self._put(self.entropy, step, terms.sum(-1))
+            terms = self.scratch.take("terms", tile.attention.shape, tile.attention)
+            torch.special.entr(tile.attention, out=terms)
+            self._put(self.entropy, tile, terms.sum(-1))
         if self.distance is not None:
-            self._distance(step, tile, low, high)
+            self._distance(tile)
         if self.received is not None:
-            self._received(step, tile, low, high)
+            self._received(tile)
 
-    def _scores(self, step: _Step, low: int, high: int) -> torch.Tensor:
-        shape = (step.pairs, step.blocks, self.group, step.tokens, high - low)
-        size = math.prod(shape)
-        self.scratch = _room(self.scratch, size)
-        tile = self.scratch[:size].view(shape)
-        query = self.query[step.chosen, :, step.start : step.stop].to(self.kind)
-        query = query.unflatten(2, (step.blocks, -1)).transpose(1, 2)
-        query = query.reshape(-1, self.group * step.tokens, self.dim)
-        keys = self._of_pairs(self.key[:, low:high], step).transpose(1, 2)
-        rows = _products(tile)
+    def _scores(self, band: _Band, first_pair: int) -> _Tile:
+        pairs = min(self.together, self.pairs - first_pair)
+        shape = (pairs, band.blocks, self.group, band.tokens, band.high - band.low)
+        tile = _Tile(band, first_pair, self.scratch.take("tile", shape, self.output))
+        keys = tile.of_products(self.key[:, :, band.low : band.high]).transpose(1, 2)
+        query, rows, scores = band.query[tile.chosen].flatten(0, 1), tile.products, tile.attention
         torch.baddbmm(rows, query, keys, beta=0, alpha=self.call.scale, out=rows)
         if self.call.softcap is not None:
-            tile.div_(self.call.softcap).tanh_().mul_(self.call.softcap)
+            scores.div_(self.call.softcap).tanh_().mul_(self.call.softcap)
         if self.call.bias is not None:
-            tile.add_(self._bias(step, low, high))
-        hidden = self.call.visible.hidden(step.start, step.stop)
-        if hidden is not None:
-            first, mask = hidden
-            # The least finite value, so that rows without any key stay finite.
-            least = torch.finfo(self.kind).min
-            tile[..., first - low :].masked_fill_(self._for_pairs(mask, step), least)
+            scores.add_(self._bias(tile))
+        if band.hidden is not None:
+            first, least = band.hidden
+            scores[..., first - band.low :].add_(self._spread(least, tile))
         return tile
 
-    def _softmax_with_sinks(self, step: _Step, tile: torch.Tensor) -> None:
+    def _softmax_with_sinks(self, tile: _Tile) -> None:
         assert self.call.sinks is not None
         sinks = self.call.sinks.to(self.kind).view(self.kv_heads, self.group)
-        logits = sinks.repeat(self.batch, 1)[step.chosen, None, :, None, None]
-        top = torch.maximum(tile.amax(-1, keepdim=True), logits)
-        tile.sub_(top).exp_()
-        tile.div_(tile.sum(-1, keepdim=True) + (logits - top).exp())
+        logits = sinks.repeat(self.batch, 1)[tile.chosen, None, :, None, None]
+        scores = tile.attention
+        top = torch.maximum(scores.amax(-1, keepdim=True), logits)
+        scores.sub_(top).exp_()
+        scores.div_(scores.sum(-1, keepdim=True) + (logits - top).exp())
 
-    def _values(self, step: _Step, tile: torch.Tensor, low: int, high: int) -> None:
-        rows = torch.bmm(_products(tile), self._of_pairs(self.value[:, low:high], step))
-        rows = rows.view(*tile.shape[:4], -1).transpose(2, 3).flatten(1, 2)
-        # rows: [pair, query, group, value dim]; the output has the KV heads after the queries
-        done = 0
-        while done < step.pairs:
-            b, h = divmod(step.first_pair + done, self.kv_heads)
-            count = min(self.kv_heads - h, step.pairs - done)
-            some = rows[done : done + count].transpose(0, 1)
-            self.output[b, step.start : step.stop, h : h + count] = some
-            done += count
+    def _values(self, tile: _Tile) -> None:
+        band = tile.band
+        rows = torch.bmm(tile.products, tile.of_products(self.value[:, :, band.low : band.high]))
+        rows = rows.view(*tile.attention.shape[:4], -1).permute(1, 3, 0, 2, 4)
+        # rows: [block, token, pair, group, value dim], as in the output of each prompt
+        for prompt, heads, some in self._prompts(tile):
+            where = self.output[prompt, band.start : band.stop, heads]
+            where.unflatten(0, (band.blocks, -1)).copy_(rows[:, :, some])
 
-    def _masses(self, step: _Step, tile: torch.Tensor, low: int, high: int) -> torch.Tensor:
+    def _prompts(self, tile: _Tile) -> Iterator[tuple[int, slice, slice]]:
+        """Each prompt of a tile: its row in the batch, its KV heads here, and their pairs."""
+        first, last = tile.first_pair, tile.first_pair + tile.pairs
+        while first < last:
+            prompt, head = divmod(first, self.kv_heads)
+            count = min(self.kv_heads - head, last - first)
+            done = first - tile.first_pair
+            yield prompt, slice(head, head + count), slice(done, done + count)
+            first += count
+
+    def _masses(self, tile: _Tile) -> torch.Tensor:
         assert self.columns is not None
+        low, high = tile.band.low, tile.band.high
         if self.batch == 1:  # all pairs share their columns: one product instead of many
-            return tile.view(-1, high - low) @ self.columns[0, :, low:high].T
-        columns = self._of_pairs(self.columns[:, :, low:high], step)
-        return torch.bmm(_products(tile), columns.transpose(1, 2))
+            return tile.attention.view(-1, high - low) @ self.columns[0, 0, :, low:high].T
+        columns = tile.of_products(self.columns[..., low:high])
+        return torch.bmm(tile.products, columns.transpose(1, 2))
 
-    def _distance(self, step: _Step, tile: torch.Tensor, low: int, high: int) -> None:
+    def _distance(self, tile: _Tile) -> None:
         """Σ_j A·(i − j), with i − j taken from the tile's own first query to keep it small."""
         assert self.distance is not None
-        visible = self.call.visible
-        keys = torch.arange(low, high, device=tile.device) + visible.first_key
-        back = (visible.first_query + step.start - keys).to(self.kind)
-        ahead = torch.arange(step.stop - step.start, device=tile.device, dtype=self.kind)
-        ahead = ahead.view(1, step.blocks, 1, -1)
-        self._put(self.distance, step, tile @ back + ahead * tile.sum(-1))
+        band, visible, device = tile.band, self.call.visible, self.query.device
+        keys = torch.arange(band.low, band.high, device=device) + visible.first_key
+        back = (visible.first_query + band.start - keys).to(self.kind)
+        ahead = torch.arange(band.stop - band.start, device=device, dtype=self.kind)
+        ahead = ahead.view(1, band.blocks, 1, -1)
+        self._put(self.distance, tile, tile.attention @ back + ahead * tile.attention.sum(-1))
 
-    def _received(self, step: _Step, tile: torch.Tensor, low: int, high: int) -> None:
+    def _received(self, tile: _Tile) -> None:
         """Column sums of the tile; last, because it zeroes what does not count."""
         assert self.received is not None
-        self._drop_near(step, tile, low, high)
+        band = tile.band
+        self._drop_near(tile)
         if self.query_weights is None:
-            self._drop_padding(step, tile)
-            sums = tile.sum(3)[:, :, :, None]
+            self._drop_padding(tile)
+            sums = tile.attention.sum(3)[:, :, :, None]
         else:
-            weights = self.query_weights[step.chosen, :, step.start : step.stop].to(self.kind)
-            weights = weights.unflatten(2, (step.blocks, -1)).transpose(1, 2)
-            sums = weights[:, :, None] @ tile  # [pair, block, group, set, key]
-        self.received[step.chosen, ..., low:high] += sums.sum(1) if step.blocks > 1 else sums[:, 0]
+            weights = self.query_weights[tile.chosen, :, band.start : band.stop].to(self.kind)
+            weights = weights.unflatten(2, (band.blocks, -1)).transpose(1, 2)
+            sums = weights[:, :, None] @ tile.attention  # [pair, block, group, set, key]
+        where = self.received[tile.chosen, ..., band.low : band.high]
+        where += sums.sum(1) if band.blocks > 1 else sums[:, 0]
 
-    def _drop_padding(self, step: _Step, tile: torch.Tensor) -> None:
+    def _drop_padding(self, tile: _Tile) -> None:
         """Zero the rows of padding, so that the same sum serves a prompt with and without any."""
-        if self.wanted.real is None or min(self.wanted.real) >= step.stop:
+        band, real = tile.band, self.wanted.real
+        if real is None or min(real) >= band.stop:
             return
-        for pair in range(step.pairs):
-            real = self.wanted.real[(step.first_pair + pair) // self.kv_heads] - step.start
-            for block in range(step.blocks):
-                tile[pair, block, :, max(0, real - block * step.tokens) :].zero_()
+        for prompt, _, some in self._prompts(tile):
+            for block in range(band.blocks):
+                first = real[prompt] - band.start - block * band.tokens
+                if first < band.tokens:
+                    tile.attention[some, block, :, max(0, first) :].zero_()
 
-    def _drop_near(self, step: _Step, tile: torch.Tensor, low: int, high: int) -> None:
+    def _drop_near(self, tile: _Tile) -> None:
         """Zero A[i,j] unless i > j + near, in the only columns where that can fail."""
-        near, visible = self.wanted.near, self.call.visible
+        band, near, visible = tile.band, self.wanted.near, self.call.visible
+        before = visible.first_query - visible.first_key
         if visible.causal and near < _FEW:
-            for block in range(step.blocks):
-                own = step.start + block * step.tokens + visible.first_query - visible.first_key
+            for block in range(band.blocks):
+                own = band.start + block * band.tokens + before - band.low
                 for back in range(near + 1):
-                    _zero_diagonal(tile[:, block], own - low - back)
+                    _zero_diagonal(tile.attention[:, block], own - back)
             return
-        queries = torch.arange(step.start, step.stop, device=tile.device) + visible.first_query
-        first = max(low, step.start + visible.first_query - visible.first_key - near)
-        if first < high:
-            keys = torch.arange(first, high, device=tile.device) + visible.first_key
-            near_by = self._for_pairs((queries[:, None] - keys <= near)[None, None], step)
-            tile[..., first - low :].masked_fill_(near_by, 0.0)
+        first = max(band.low, band.start + before - near)
+        if first < band.high:
+            device = self.query.device
+            queries = torch.arange(band.start, band.stop, device=device) + before
+            keys = torch.arange(first, band.high, device=device)
+            near_by = self._spread((queries[:, None] - keys <= near)[None, None], tile)
+            tile.attention[..., first - band.low :].masked_fill_(near_by, 0.0)
 
-    def _of_pairs(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
-        """[pair, …] → one for each product of the step; copies only if both counts are above 1."""
-        chosen = x[step.chosen]
-        if step.blocks == 1:
-            return chosen
-        if step.pairs == 1:
-            return chosen.expand(step.blocks, -1, -1)
-        return chosen[:, None].expand(-1, step.blocks, -1, -1).flatten(0, 1)
-
-    def _for_pairs(self, mask: torch.Tensor, step: _Step) -> torch.Tensor:
+    def _spread(self, x: torch.Tensor, tile: _Tile) -> torch.Tensor:
         """[batch or 1, head or 1, row, key] → broadcasts to a tile."""
-        mask = mask.to(self.query.device).unflatten(2, (step.blocks, -1))
-        if mask.shape[:2] == (1, 1):
-            return mask[:, 0, :, None]
-        lead = (self.batch, self.kv_heads, self.group if mask.shape[1] > 1 else 1)
-        if mask.shape[1] > 1:
-            mask = mask.unflatten(1, (self.kv_heads, self.group))
-        else:
-            mask = mask[:, None]
-        whole = mask.expand(*lead, -1, -1, -1).flatten(0, 1)[step.chosen]
+        x = x.unflatten(2, (tile.band.blocks, -1))
+        if x.shape[:2] == (1, 1):
+            return x[:, 0, :, None]
+        lead = (self.batch, self.kv_heads, self.group if x.shape[1] > 1 else 1)
+        x = x.unflatten(1, (self.kv_heads, self.group)) if x.shape[1] > 1 else x[:, None]
+        whole = x.expand(*lead, -1, -1, -1).flatten(0, 1)[tile.chosen]
         return whole.transpose(1, 2)
 
-    def _bias(self, step: _Step, low: int, high: int) -> torch.Tensor:
+    def _bias(self, tile: _Tile) -> torch.Tensor:
         assert self.call.bias is not None
-        bias = self.call.bias.to(self.kind)
+        band, bias = tile.band, self.call.bias.to(self.kind)
         while bias.dim() < 4:
             bias = bias[None]
         rows = bias.expand(-1, -1, self.queries, self.keys)
-        return self._for_pairs(rows[:, :, step.start : step.stop, low:high], step)
+        return self._spread(rows[:, :, band.start : band.stop, band.low : band.high], tile)
 
-    def _put(self, where: torch.Tensor, step: _Step, rows: torch.Tensor) -> None:
+    def _put(self, where: torch.Tensor, tile: _Tile, rows: torch.Tensor) -> None:
         """[pair, block, group, token, …], flat or not, into [pair, group, query, …]."""
-        tail = where.shape[3:]
-        rows = rows.view(step.pairs, step.blocks, self.group, step.tokens, *tail).transpose(1, 2)
-        where[step.chosen, :, step.start : step.stop] = rows.flatten(2, 3)
-
-
-def _products(tile: torch.Tensor) -> torch.Tensor:
-    """[pair, block, group, token, key] as the matrices of a batched product."""
-    return tile.view(-1, tile.shape[2] * tile.shape[3], tile.shape[4])
-
-
-def _room(buffer: torch.Tensor, size: int) -> torch.Tensor:
-    """A buffer of at least this size, reused: fresh pages cost more than the sums."""
-    return buffer if buffer.numel() >= size else buffer.new_empty(size)
+        band, tail = tile.band, where.shape[3:]
+        rows = rows.view(tile.pairs, band.blocks, self.group, band.tokens, *tail).transpose(1, 2)
+        where = where[tile.chosen, :, band.start : band.stop]
+        where.unflatten(2, (band.blocks, -1)).copy_(rows)
 
 
 def _zero_diagonal(tile: torch.Tensor, first: int) -> None:

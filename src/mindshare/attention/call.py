@@ -1,12 +1,13 @@
 """The contract between the model and the kernels: one attention call in, its statistics out.
 
-Every kernel is a function `(AttentionCall, Wanted) -> Found`; kernels never import each other.
-Axes are always batch, head, query, key.
+Every kernel is a function `(AttentionCall, Wanted, Scratch) -> Found`; kernels never import each
+other. Axes are always batch, head, query, key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -80,4 +81,24 @@ class Found:
     distance: torch.Tensor | None = None  # [batch, head, query], tokens
 
 
-Kernel = Callable[[AttentionCall, Wanted], Found]
+class Scratch:
+    """Buffers that the layers of a pass share: fresh pages cost more than what is written there."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, torch.Tensor] = {}
+
+    def take(self, name: str, shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+        """Uninitialised; the same memory as the last one of this name, if that is large enough."""
+        size = math.prod(shape)
+        known = self._buffers.get(name)
+        fits = (
+            known is not None
+            and known.numel() >= size
+            and (known.dtype, known.device) == (like.dtype, like.device)
+        )
+        if known is None or not fits:
+            known = self._buffers[name] = like.new_empty(size)
+        return known[:size].view(tuple(shape))
+
+
+Kernel = Callable[[AttentionCall, Wanted, Scratch], Found]

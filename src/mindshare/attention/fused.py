@@ -17,16 +17,16 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import pad
 
-from mindshare.attention.call import AttentionCall, Found, Wanted
+from mindshare.attention.call import AttentionCall, Found, Scratch, Wanted
 
 
 def supports(call: AttentionCall) -> bool:
     return call.plain and call.query.device.type == "cpu"
 
 
-def run(call: AttentionCall, wanted: Wanted) -> Found:
+def run(call: AttentionCall, wanted: Wanted, scratch: Scratch | None = None) -> Found:
     columns = _appended(call, wanted)
-    output, lse = _with_columns(call, columns)
+    output, lse = _with_columns(call, columns, scratch or Scratch())
     value_dim = call.value.shape[-1]
     extra = output[..., value_dim:]
     given = entropy = distance = None
@@ -72,20 +72,21 @@ def _appended(call: AttentionCall, wanted: Wanted) -> list[torch.Tensor]:
 
 
 def _with_columns(
-    call: AttentionCall, columns: list[torch.Tensor]
+    call: AttentionCall, columns: list[torch.Tensor], scratch: Scratch
 ) -> tuple[torch.Tensor, torch.Tensor]:
     kind = torch.promote_types(call.query.dtype, torch.float32)
     width = max(call.value.shape[-1] + sum(x.shape[-1] for x in columns), call.query.shape[-1])
+    like = call.query.new_empty(0, dtype=kind)
+    sides = {"query": [call.query], "key": [call.key], "value": [call.value, *columns]}
     query, key, value = (
-        _side_by_side(parts, width, kind)
-        for parts in ([call.query], [call.key], [call.value, *columns])
+        _side_by_side(parts, scratch.take(name, (*parts[0].shape[:-1], width), like))
+        for name, parts in sides.items()
     )
     return _flash(query, key, value, call.scale)
 
 
-def _side_by_side(parts: list[torch.Tensor], width: int, kind: torch.dtype) -> torch.Tensor:
-    """The parts along the last axis, then zeros up to `width`: every number is written once."""
-    whole = parts[0].new_empty((*parts[0].shape[:-1], width), dtype=kind)
+def _side_by_side(parts: list[torch.Tensor], whole: torch.Tensor) -> torch.Tensor:
+    """The parts along the last axis, then zeros: every number is written once."""
     first = 0
     for part in parts:
         whole[..., first : first + part.shape[-1]] = part

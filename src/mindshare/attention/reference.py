@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mindshare.attention.call import AttentionCall, Found, Wanted
+from mindshare.attention.call import AttentionCall, Found, Scratch, Wanted
 
 
 def probabilities(
@@ -35,7 +35,7 @@ def probabilities(
     return torch.cat([scores, sinks], -1).softmax(-1)[..., :-1]
 
 
-def run(call: AttentionCall, wanted: Wanted) -> Found:
+def run(call: AttentionCall, wanted: Wanted, _scratch: Scratch | None = None) -> Found:
     attention = probabilities(call)
     value = call.value.double().repeat_interleave(call.group, 1)
     visible = call.visible

@@ -17,7 +17,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from mindshare.attention import blockwise
-from mindshare.attention.call import AttentionCall, Wanted
+from mindshare.attention.call import AttentionCall, Scratch, Wanted
 from mindshare.attention.choose import KERNELS, choose
 from mindshare.attention.expected import uniform_share
 from mindshare.attention.masks import Visibility
@@ -92,6 +92,7 @@ class Watcher:
         self.modules: dict[int, torch.nn.Module] = {}
         self.masks: list[Visibility] = []  # made in this pass or chunk
         self._expected: dict[int, tuple[Visibility, torch.Tensor]] = {}
+        self._scratch = Scratch()
 
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
         """Run one call; the output is the model's, the statistics stay here."""
@@ -134,7 +135,8 @@ class Watcher:
         wanted = self._wanted(call)
         name = choose(call, wanted, kernel=self.request.kernel)
         # Only the fused kernel's output knows what else it was asked for.
-        return KERNELS[name](call, wanted if name == "fused" else Wanted()).output
+        wanted = wanted if name == "fused" else Wanted()
+        return KERNELS[name](call, wanted, self._scratch).output
 
     def _wanted(self, call: AttentionCall) -> Wanted:
         request, visible, queries = self.request, call.visible, call.query.shape[2]
@@ -163,7 +165,7 @@ class Watcher:
         if self.onlooker is not None:
             self.onlooker(layer, call)
         name = choose(call, wanted, kernel=request.kernel)
-        found = KERNELS[name](call, wanted)
+        found = KERNELS[name](call, wanted, self._scratch)
         seen = self.layers.setdefault(layer, LayerSeen(kernel=name))
         if name not in seen.kernel.split("+"):  # a later chunk may need another one
             seen.kernel += f"+{name}"
