@@ -91,7 +91,7 @@ def insertion() -> dict[str, Any]:
 
 
 def dataset() -> dict[str, Any]:
-    return apart("datasets.dataset()")
+    return apart("datasets.dataset()") | {"memory_gb": apart("datasets.memory()")}
 
 
 def statistics() -> dict[str, Any]:
