@@ -9,15 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from mindshare.errors import OutputError
-from mindshare.table import (
-    DEFINITIONS,
-    SCHEMAS,
-    read_folder,
-    table,
-    whole_folder,
-    write_folder,
-    write_manifest,
-)
+from mindshare.folders import read_folder, whole_folder, write_folder, write_manifest
+from mindshare.table import DEFINITIONS, SCHEMAS, table
 
 TOKENS = {
     "prompt": ["p", "p"],
@@ -79,15 +72,8 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
 import resource, signal
 from pathlib import Path
 from tests.test_table import tables
-from mindshare.table import (
-    DEFINITIONS,
-    SCHEMAS,
-    read_folder,
-    table,
-    whole_folder,
-    write_folder,
-    write_manifest,
-)
+from mindshare.folders import read_folder, whole_folder, write_folder, write_manifest
+from mindshare.table import DEFINITIONS, SCHEMAS, table
 from mindshare.errors import OutputError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 content = tables()

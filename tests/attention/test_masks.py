@@ -131,3 +131,20 @@ def test_no_mask_means_causal_or_a_single_step() -> None:
     assert step.bounds(0, 1) == (0, 5)
     assert step.hidden(0, 1) is None
     assert step.first_query == 4
+
+
+def test_each_prompt_of_a_batch_has_its_own_rule() -> None:
+    seen = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(0)) < 0.5
+    seen |= torch.eye(8, dtype=torch.bool)
+    whole = Rule(8, 8, rows=lambda a, b: seen[:, :, a:b])
+    for row in range(3):
+        one = whole.row(row)
+        assert one is whole.row(row)  # layers find the same one
+        low, high = one.bounds(2, 6)
+        first, hidden = one.hidden(2, 6) or (high, torch.zeros(1, 1, 4, 0, dtype=torch.bool))
+        assert torch.equal(~hidden, seen[row : row + 1, :, 2:6, first:high])
+        assert not seen[row, :, 2:6, :low].any()
+    alike = Rule(8, 8, rows=lambda a, b: seen[:1, :, a:b])
+    assert alike.row(2) is alike
+    causal = Causal(8, 8)
+    assert causal.row(1) is causal

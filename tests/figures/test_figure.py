@@ -11,7 +11,7 @@ import pytest
 from mindshare.errors import OutputError
 from mindshare.figures import ClassBarsOptions, Figure, class_bars, head_map, save_figures
 from mindshare.figures.figure import FILES
-from mindshare.table import read_folder
+from mindshare.folders import read_folder
 
 from .drawing import png_size
 from .samples import contrasted, reading

@@ -10,7 +10,7 @@ import pytest
 from mindshare.errors import OutputError
 from mindshare.figures import ClassBarsOptions, class_bars, save_figures
 from mindshare.figures.meanwhile import drawing_meanwhile, helper_at_hand
-from mindshare.table import read_folder
+from mindshare.folders import read_folder
 
 from .samples import reading
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mindshare.errors import OutputError
+from mindshare.folders import write_folder
 from mindshare.report.saved import Saved, read_saved
-from mindshare.table import write_folder
 
 
 def test_both_kinds_are_told_apart(saved: dict[str, Saved]) -> None:

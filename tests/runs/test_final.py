@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindshare.errors import OutputError
+from mindshare.folders import read_folder
 from mindshare.runs import Finaliser, final
-from mindshare.table import read_folder
 
 from .finalising import SCHEMA, finalise, table
 from .writing import told_by
@@ -118,7 +118,7 @@ def test_tables_that_are_no_longer_made_go_and_other_files_stay(tmp_path: Path) 
 # In folder 1, 2, …: is killed at the n-th time that a name in it is made, changed or removed.
 _INTERRUPTED = """
 import os, signal, sys
-import pyarrow.parquet, mindshare.table
+import pyarrow.parquet, mindshare.folders
 from pathlib import Path
 from tests.runs.finalising import finalise, table
 table(range(3))  # whatever is imported late is imported now

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mindshare.errors import OutputError
+from mindshare.folders import MANIFEST as OF_TABLES
 from mindshare.runs import Store
 from mindshare.runs.folder import MANIFEST, former_files, invalidate
-from mindshare.table import MANIFEST as OF_TABLES
 
 from .writing import DEFINITION
 

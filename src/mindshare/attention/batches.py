@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -38,7 +39,24 @@ class Job:
 
     @property
     def padded(self) -> int:
-        return -(-len(self) // STEP) * STEP
+        return padded_length(self)
+
+
+class Batchable(Protocol):
+    """Whatever has a length and a name."""
+
+    @property
+    def item(self) -> Any: ...
+
+    def __len__(self) -> int: ...
+
+
+B = TypeVar("B", bound=Batchable)
+
+
+def padded_length(job: Batchable) -> int:
+    """The length of its row in a batch."""
+    return -(-len(job) // STEP) * STEP
 
 
 @dataclass(frozen=True)
@@ -64,17 +82,16 @@ class Answer:
     kernels: dict[int, str]
 
 
-def batches(
-    jobs: Iterable[Job], *, together: bool, tokens: Callable[[], int]
-) -> Iterator[list[Job]]:
+def batches(jobs: Iterable[B], *, together: bool, tokens: Callable[[], int]) -> Iterator[list[B]]:
     """Jobs by length, as many of the same padded length as fit into a pass; or one by one.
 
     `tokens` is asked anew for every batch, since there may turn out to be less memory.
     """
-    waiting: list[Job] = []
+    waiting: list[B] = []
     for job in sorted(jobs, key=lambda job: (-len(job), job.item)):
-        fits = together and waiting and waiting[0].padded == job.padded
-        if waiting and not (fits and (len(waiting) + 1) * job.padded <= tokens()):
+        length = padded_length(job)
+        fits = together and waiting and padded_length(waiting[0]) == length
+        if waiting and not (fits and (len(waiting) + 1) * length <= tokens()):
             yield waiting
             waiting = []
         waiting.append(job)
@@ -86,9 +103,9 @@ def run_batch(
     model: torch.nn.Module, jobs: Sequence[Job], asked: Asked, *, padded: bool
 ) -> list[Answer]:
     """One pass over jobs of the same padded length; without padding, over a single one."""
-    length = _padded(jobs[0], model) if padded else len(jobs[0])
+    length = length_in(model, jobs[0]) if padded else len(jobs[0])
     request = _request(jobs, asked, length)
-    ids = np.stack([_filled(job.ids, length, job.ids[-1]) for job in jobs])
+    ids = np.stack([filled(job.ids, length, job.ids[-1]) for job in jobs])
     watcher = run_pass(model, torch.from_numpy(ids), request, chunk_tokens=asked.chunk_tokens)
     kernels = {layer: seen.kernel for layer, seen in sorted(watcher.layers.items())}
     return [
@@ -97,17 +114,18 @@ def run_batch(
     ]
 
 
-def _padded(job: Job, model: torch.nn.Module) -> int:
-    """No longer than the model can hold: learned positions end there."""
-    return min(job.padded, context_length_of(getattr(model, "config", None)) or job.padded)
+def length_in(model: torch.nn.Module, job: Batchable) -> int:
+    """Padded, but no longer than the model can hold: learned positions end there."""
+    room = context_length_of(getattr(model, "config", None))
+    return min(padded_length(job), room or padded_length(job))
 
 
 def _request(jobs: Sequence[Job], asked: Asked, length: int) -> Request:
-    columns = np.stack([_filled(_with_first_token(job.columns), length, 0.0) for job in jobs])
+    columns = np.stack([filled(_with_first_token(job.columns), length, 0.0) for job in jobs])
     valid = np.stack([np.arange(length) < len(job) for job in jobs])
     weights = None
     if not asked.all_queries:
-        weights = np.stack([_filled(job.queries.T, length, False).T for job in jobs])
+        weights = np.stack([filled(job.queries.T, length, False).T for job in jobs])
     return Request(
         columns=torch.from_numpy(columns),
         valid=torch.from_numpy(valid),
@@ -129,7 +147,7 @@ def _with_first_token(columns: np.ndarray) -> np.ndarray:
     return np.concatenate([columns.astype(np.float32), first], 1)
 
 
-def _filled(rows: np.ndarray, length: int, filling: float) -> np.ndarray:
+def filled(rows: np.ndarray, length: int, filling: float) -> np.ndarray:
     """Rows up to `length`; the last token again in place of an id, as it is known to the model."""
     whole = np.full((length, *rows.shape[1:]), filling, rows.dtype)
     whole[: len(rows)] = rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -32,6 +32,22 @@ class AttentionCall:
     def group(self) -> int:
         """Query heads per key/value head."""
         return self.query.shape[1] // self.key.shape[1]
+
+    def row(self, number: int) -> AttentionCall:
+        """What was asked for one prompt of the batch."""
+        if len(self.query) == 1:
+            return self
+        one, bias = slice(number, number + 1), self.bias
+        if bias is not None and bias.dim() == 4 and len(bias) > 1:
+            bias = bias[one]
+        return replace(
+            self,
+            query=self.query[one],
+            key=self.key[one],
+            value=self.value[one],
+            visible=self.visible.row(number),
+            bias=bias,
+        )
 
     @property
     def plain(self) -> bool:

@@ -41,6 +41,10 @@ class Visibility:
         """
         raise NotImplementedError
 
+    def row(self, _number: int) -> Visibility:
+        """That of one prompt of the batch; the same one each time it is asked for."""
+        return self
+
 
 class Causal(Visibility):
     """Each query sees itself and everything before it; also decoding and chunked prefill."""
@@ -95,6 +99,7 @@ class Rule(Visibility):
         self._bounds: dict[tuple[int, int], tuple[int, int]] = {}
         self._tiles: dict[tuple[int, int], torch.Tensor | None] = {}
         self._cached_bytes = 0
+        self._by_row: dict[int, Rule] = {}
 
     def bounds(self, start: int, stop: int) -> tuple[int, int]:
         if (start, stop) not in self._bounds:
@@ -111,6 +116,19 @@ class Rule(Visibility):
             tile = self._tiles[start, stop]
             return None if tile is None else (low, tile)
         return low, ~self._rows(start, stop)[..., low:high]
+
+    def row(self, number: int) -> Visibility:
+        if len(self._rows(0, 1)) == 1:  # all prompts see alike
+            return self
+        if number not in self._by_row:
+            self._by_row[number] = Rule(
+                self.queries,
+                self.keys,
+                rows=lambda start, stop: self._rows(start, stop)[number : number + 1],
+                first_query=self.first_query,
+                first_key=self.first_key,
+            )
+        return self._by_row[number]
 
     def _remember(self, start: int, stop: int, tile: torch.Tensor) -> None:
         if not tile.any():

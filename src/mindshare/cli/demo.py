@@ -4,7 +4,7 @@
                                       └──────────► report.html ◄──────────┘
 
 Every sentence is made from the numbers in the tables. While one study is measured, a process of its
-own draws the charts of the one before.
+own draws the charts of the one before and makes its chapter of the report.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +23,14 @@ import typer
 if TYPE_CHECKING:
     from mindshare.charts import Chart
     from mindshare.cli.summary import Cell, Summary
+    from mindshare.figures.meanwhile import Helper
+    from mindshare.report.parts import Chapter
     from mindshare.study import Measurement
 
 ID = "demo"
 MODEL, TUNED = "smollm2", "smollm2-phys"
-PARTS = ("map", "pair", "insertion", "report")  # folders of a demo
+CHAPTERS = ("pair", "insertion", "map")
+PARTS = (*CHAPTERS, "report")  # folders of a demo
 CLASSES = {"hash": "#", "star": "*", "space": "whitespace"}
 # A shape in '#', its target in '*', and nothing but spaces around them.
 MAP = (
@@ -79,7 +83,7 @@ def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
     _require_own(out)
     _share_the_cores()
     with drawing_meanwhile() as helper:
-        found = _studies(out, FEW if quick else FULL)
+        found = _studies(out, FEW if quick else FULL, helper)
         with _doing("Drawing the last charts and writing the report", "parts"):
             written = helper.ask(_report, out, found).result()
     console = stdout()
@@ -93,7 +97,7 @@ def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
     say(console, f"The report: {written} (open it in a browser; PNGs of all charts beside it)")
 
 
-def _studies(out: Path, size: Size) -> list[str]:
+def _studies(out: Path, size: Size, helper: Helper) -> list[str]:
     """All three, those with the most charts before the last: they are drawn meanwhile."""
     from mindshare.cli.screen import say, stdout
 
@@ -101,29 +105,50 @@ def _studies(out: Path, size: Size) -> list[str]:
     chart = _map(base, out / "map", size)
     say(stdout(), "Three studies, each with its charts and tables:")
     say(stdout())
-    with _doing("Inserting 55 slashes into word problems", "passes") as bar:
-        from mindshare.recipes.meaningless_tokens.study import run_study as problems
+    helper.ask(_prepare, out, "map")
+    with ThreadPoolExecutor(1) as meanwhile:
+        tuned = meanwhile.submit(_in_memory, TUNED)
+        with _doing("Inserting 55 slashes into word problems", "passes") as bar:
+            from mindshare.recipes.meaningless_tokens.study import run_study as problems
 
-        run = problems(base, out=out / "insertion", n=size.problems, replace=True, report=bar)
+            run = problems(base, out=out / "insertion", n=size.problems, replace=True, report=bar)
+    helper.ask(_prepare, out, "insertion")
     with _doing("Comparing the base and the tuned model on maps", "passes") as bar:
         from mindshare.recipes.building_blocks.study import run_study as maps
 
-        tuned = _in_memory(TUNED)
-        pair = maps(base, tuned, out=out / "pair", n=size.maps, replace=True, progress=bar)
+        pair = maps(base, tuned.result(), out=out / "pair", n=size.maps, replace=True, progress=bar)
     others = [one for one in pair[2:] if "system prompt" in one]  # where the attention comes from
     return [*sentences(chart.measurements[MODEL])[:1], pair[1], *others[:1], run[1], run[2]]
+
+
+_ready: dict[Path, Chapter] = {}  # of the process that draws
+
+
+def _prepare(out: Path, name: str) -> None:
+    """The chapter of a study whose charts are drawn, and their small pictures."""
+    from mindshare.report.document import chapter
+    from mindshare.report.html import small_png
+    from mindshare.report.parts import Document
+    from mindshare.report.saved import read_saved
+
+    saved = read_saved((out / name).resolve())
+    made = chapter(saved, number=1 + CHAPTERS.index(name))
+    for picture in Document(name, (made,)).pictures():
+        small_png(picture)
+    _ready[saved.path] = made
 
 
 def _report(out: Path, findings: list[str]) -> Path:
     from mindshare.report import write_report
 
     html, _ = write_report(
-        [out / name for name in ("pair", "insertion", "map")],
+        [out / name for name in CHAPTERS],
         out / "report",
         formats=("html", "md"),
         title=TITLE,
         replace=True,
         findings=findings,
+        ready=_ready,
     )
     return html
 
@@ -220,7 +245,7 @@ def _require_own(folder: Path) -> None:
 
 
 def _holds_other_results(folder: Path) -> bool:
-    from mindshare.table import MANIFEST
+    from mindshare.folders import MANIFEST
 
     try:
         manifest = json.loads((folder / "map" / MANIFEST).read_text(encoding="utf-8"))

@@ -30,7 +30,7 @@ def default_folder(model: str, prompts: Sequence[Prompt], **decides: str | None)
 
 def check_folder(path: Path, *, replace: bool) -> None:
     """Refuse a folder that results can't be written to."""
-    from mindshare.table import MANIFEST
+    from mindshare.folders import MANIFEST
 
     if os.path.lexists(path) and not (path / MANIFEST).is_file():
         raise OutputError(

@@ -122,8 +122,8 @@ class _Whole:
         replace: bool,
         progress: Callable[[int, int], None] | None = None,
     ) -> Path:
+        from mindshare.folders import whole_folder, write_manifest, write_parquet, write_texts
         from mindshare.runs import into_run, is_run
-        from mindshare.table import whole_folder, write_manifest, write_parquet, write_texts
 
         manifest = _manifest(self.figures, self.tables, self.manifest)
 
@@ -169,7 +169,7 @@ def _write(figure: Figure, folder: Path) -> None:
     """NAME.png, .svg, .pdf, .html, .csv, .parquet and .json"""
     from pyarrow import csv
 
-    from mindshare.table import write_parquet
+    from mindshare.folders import write_parquet
 
     drawn = render.draw(figure.spec)
     svg = figure._svg(drawn)

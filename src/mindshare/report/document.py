@@ -8,7 +8,8 @@ One chapter a folder. Decides nothing about how it looks.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from mindshare.report.alternative import alternative, shortened
 from mindshare.report.coloured import prompts_shown
@@ -36,12 +37,20 @@ _WORDS = 500  # … and of what stands beside it
 
 
 def document(
-    results: Sequence[Saved], *, title: str | None = None, findings: Sequence[str] = ()
+    results: Sequence[Saved],
+    *,
+    title: str | None = None,
+    findings: Sequence[str] = (),
+    ready: Mapping[Path, Chapter] | None = None,
 ) -> Document:
-    """`findings` are sentences about all results, which stand before everything else."""
-    several = len(results) > 1
+    """`findings` are sentences about all results, which stand before everything else.
+
+    `ready` are chapters that were made earlier, by the folder they are about.
+    """
+    several, there = len(results) > 1, ready or {}
     chapters = tuple(
-        chapter(saved, number=i if several else None) for i, saved in enumerate(results, 1)
+        there.get(saved.path) or chapter(saved, number=i if several else None)
+        for i, saved in enumerate(results, 1)
     )
     called = title or (_title(results) if several else chapters[0].title)
     return Document(called, chapters, tuple(findings))

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def page(document: Document, *, file_name: Names = lambda path: path.name) -> st
     """The whole page; `file_name` says what the files beside it are called."""
     ids = {id(picture): f"spec-{i}" for i, picture in enumerate(document.pictures(), 1)}
     look = Look(file_name=file_name, spec_id=lambda picture: ids[id(picture)])
-    stills = {id(picture): _small_png(picture) for picture in document.pictures()}
+    stills = {id(picture): small_png(picture) for picture in document.pictures()}
     made = ""
     for rows, packed, still in _CUTS:
         specs = [_spec(p, ids[id(p)], packed=packed) for p in document.pictures()]
@@ -54,12 +55,16 @@ def page(document: Document, *, file_name: Names = lambda path: path.name) -> st
     return made
 
 
-def _small_png(picture: Picture) -> str:
+def small_png(picture: Picture) -> str:
     """The drawn chart at the size of a screen, in base64."""
+    return _small(picture.svg.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=64)
+def _small(svg: str) -> str:
     from mindshare.figures.render import Drawn
 
-    drawn = Drawn(picture.svg.read_text(encoding="utf-8"))
-    return base64.b64encode(drawn.png(scale=1)).decode()
+    return base64.b64encode(Drawn(svg).png(scale=1)).decode()
 
 
 def paper(

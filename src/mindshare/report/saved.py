@@ -101,7 +101,7 @@ class Saved:
 
 
 def read_saved(path: Path) -> Saved:
-    from mindshare.table import read_folder
+    from mindshare.folders import read_folder
 
     _check_written(path)
     tables, manifest = read_folder(path)
@@ -133,7 +133,7 @@ def read_saved(path: Path) -> Saved:
 
 
 def _check_written(path: Path) -> None:
-    from mindshare.table import MANIFEST
+    from mindshare.folders import MANIFEST
 
     if not path.is_dir():
         what = "is not a folder" if path.exists() else "does not exist"

@@ -14,7 +14,7 @@ from typing import Any
 
 from mindshare.errors import OutputError, SelectionError, nearest
 from mindshare.report.document import document
-from mindshare.report.parts import Attached, Document, NumberTable, Picture, every_part
+from mindshare.report.parts import Attached, Chapter, Document, NumberTable, Picture, every_part
 from mindshare.report.saved import Saved, read_saved
 
 FORMATS = {"html": "report.html", "md": "report.md", "pdf": "report.pdf"}
@@ -28,17 +28,19 @@ def write_report(
     title: str | None = None,
     replace: bool = False,
     findings: Sequence[str] = (),
+    ready: Mapping[Path, Chapter] | None = None,
 ) -> list[Path]:
     """One report of all folders, in every format asked for; the files to look at.
 
-    `findings` are sentences about all of them that the report begins with.
+    `findings` are sentences about all of them that the report begins with; `ready` are chapters
+    that were made earlier, by the folder they are about.
     """
-    from mindshare.table import whole_folder, write_manifest
+    from mindshare.folders import whole_folder, write_manifest
 
     wanted = _formats(formats)
     saved = _read(results)
     _check_apart(Path(out), saved)
-    made = document(saved, title=title, findings=findings)
+    made = document(saved, title=title, findings=findings, ready=ready)
     names = file_names(made)
 
     def fill(folder: Path) -> None:

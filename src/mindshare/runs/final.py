@@ -70,7 +70,7 @@ class Finaliser:
 
     def commit(self, manifest: Mapping[str, Any]) -> Path:
         """Put the new results in place of the old; the manifest lists tables and files."""
-        from mindshare.table import write_manifest
+        from mindshare.folders import write_manifest
 
         with self._disk():
             for table in self._tables.values():

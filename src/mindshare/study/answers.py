@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mindshare.attention.measures import LayerNumbers
 
 T = TypeVar("T")
-WINDOW = 1024  # prompts: enough to find company of every length
+WINDOW = 1024  # prompts for each worker: enough to find company of every length
 
 Lacking = frozenset[int] | None  # layers that are not there; None: all of them
 
@@ -99,7 +99,8 @@ class Answered:
     def fill(self, prompts: Sequence[Prompt]) -> Window | None:
         """Ask for all that is not on the shelf; gives the window if one was enough."""
         only, done = None, 0
-        for number, window in enumerate(_ahead(self._read(w) for w in windows(prompts))):
+        windows = (self._read(some) for some in _windows(prompts, WINDOW * self.answering.workers))
+        for number, window in enumerate(_ahead(windows)):
             only = window if number == 0 else None
             done = self._ask(window, done, len(prompts))
         return only
@@ -108,7 +109,7 @@ class Answered:
         self, prompts: Sequence[Prompt], only: Window | None = None
     ) -> Iterator[tuple[Read, Kept]]:
         """From the shelf, in the order of the prompts; `only` is what `fill` gave."""
-        again = [only] if only is not None else (self._read(w) for w in windows(prompts))
+        again = [only] if only is not None else (self._read(w) for w in _windows(prompts, WINDOW))
         for window in again:
             items = [read.job.item for read in window.reads]
             yield from zip(window.reads, self.shelf.take(items, self._layers), strict=True)
@@ -157,9 +158,9 @@ class Window:
     refused: list[tuple[Prompt, MindshareError]]
 
 
-def windows(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
+def _windows(prompts: Sequence[Prompt], size: int) -> Iterator[list[Prompt]]:
     rest = iter(prompts)
-    while window := list(islice(rest, WINDOW)):
+    while window := list(islice(rest, size)):
         yield window
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import MindshareError, SelectionError, nearest
-from mindshare.table import DEFINITIONS, read_folder, write_folder
+from mindshare.folders import read_folder, write_folder
+from mindshare.table import DEFINITIONS
 
 if TYPE_CHECKING:
     import pandas as pd

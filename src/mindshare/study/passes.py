@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 class Answering(Protocol):
     """Whoever answers jobs: this process, several, or other machines."""
 
+    @property
+    def workers(self) -> int:
+        """How many of them work at once."""
+        ...
+
     def answers(self, jobs: Sequence[Job], asked: Asked) -> Iterator[list[Answer]]:
         """Every job's answer, once, in any order and any grouping."""
         ...
@@ -26,6 +31,8 @@ class Answering(Protocol):
 
 class Passes:
     """A model in this process."""
+
+    workers = 1
 
     def __init__(self, model: torch.nn.Module, *, tokens: int | None = None) -> None:
         from mindshare.attention.batches import TOKENS

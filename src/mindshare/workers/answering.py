@@ -73,6 +73,8 @@ def _check(on: str, address: str | None, workers: int | None) -> None:
 class Here:
     """The model in this process, with all its threads."""
 
+    workers = 1
+
     def __init__(self, spec: ModelSpec, *, tokens: int | None = None) -> None:
         self._spec, self._tokens = spec, tokens
 

@@ -103,6 +103,10 @@ class Crew:
         self._transport.close()
 
     @property
+    def workers(self) -> int:
+        return self._limits.workers
+
+    @property
     def respondent(self) -> Respondent:
         """The one that all workers are."""
         assert self._first is not None, "known once the crew is entered"

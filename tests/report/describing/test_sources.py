@@ -8,8 +8,8 @@ import pytest
 from pyarrow import csv
 
 from mindshare.errors import OutputError, SelectionError
+from mindshare.folders import write_folder
 from mindshare.report.describing import check_description, describe, read_numbers
-from mindshare.table import write_folder
 
 from .made import Made, class_tables
 

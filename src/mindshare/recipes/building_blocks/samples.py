@@ -11,6 +11,7 @@ import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, zip_longest
 from typing import Literal
 
@@ -74,6 +75,7 @@ def samples(split: Split, count: int, *, seed: int = 0) -> list[Sample]:
     return chosen
 
 
+@cache
 def side(shape: str, row: int, column: int) -> Split:
     """Which side a (shape, position) is on; the same for every seed, grid and action."""
     digest = hashlib.sha256(f"{shape} {row} {column}".encode()).digest()
@@ -81,24 +83,24 @@ def side(shape: str, row: int, column: int) -> Split:
 
 
 def _shuffled(split: Split, action: str, seed: int) -> list[Sample]:
-    every = [sample for sample in _possible(action) if _side_of(sample) == split]
+    every = list(_possible(split, action))
     random.Random(f"{seed} {split} {action}").shuffle(every)
     return every
 
 
-def _side_of(sample: Sample) -> Split:
-    return side(sample.shape, sample.row, sample.column)
-
-
-def _possible(action: str) -> Iterator[Sample]:
-    """Every sample of an action whose two maps fit their grid."""
+def _possible(split: Split, action: str) -> Iterator[Sample]:
+    """Every sample of an action on one side whose two maps fit their grid."""
     for shape in SHAPES:
         for size in GRIDS:
             for row in range(size):
                 for column in range(size):
                     sample = Sample(shape, size, row, column, action)
-                    if inside(sample.start, size) and inside(sample.target, size):
+                    if side(shape, row, column) == split and _fits(sample):
                         yield sample
+
+
+def _fits(sample: Sample) -> bool:
+    return inside(sample.start, sample.size) and inside(sample.target, sample.size)
 
 
 def _applied(action: str, cells: Cells) -> Cells:

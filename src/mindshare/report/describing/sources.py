@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from mindshare.errors import OutputError
+from mindshare.folders import MANIFEST, read_folder
 from mindshare.report.describing.numbers import long_table, numbers_of
 from mindshare.report.describing.sets import metadata
 from mindshare.stats import MEASURES
-from mindshare.table import MANIFEST, read_folder
 
 _ALLOWED = "a .parquet or .csv file of a chart, or a folder of results"
 
