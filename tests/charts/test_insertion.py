@@ -66,6 +66,13 @@ def test_tokens_that_merge_are_in_the_notes(two: Chart) -> None:
     )
 
 
+def test_some_maps_on_request(folders: dict[str, Path], prompts: list[Prompt]) -> None:
+    few = insertion(folders["base"], prompts, insert="/ *3", maps=("shape",), **QUICK)
+    assert [name for name in names(few) if name.startswith("map_")] == ["map_shape"]
+    with pytest.raises(SelectionError, match="no map of 'amplitud'; did you mean 'amplitude'"):
+        insertion(folders["base"], prompts, insert="/ *3", maps=("amplitud",), **QUICK)
+
+
 def test_more_or_other_heads_on_request(folders: dict[str, Path], prompts: list[Prompt]) -> None:
     both = insertion(folders["base"], prompts, insert="/ *3", heads="1.3", top=2, **QUICK)
     assert names(both)[:3] == ["profiles", "profiles_top", "map_amplitude"]

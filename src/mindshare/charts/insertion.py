@@ -25,7 +25,7 @@ from mindshare.charts.heads import (
     heads_of,
     top_heads,
 )
-from mindshare.charts.insertion_figures import Looked, draw
+from mindshare.charts.insertion_figures import MAPS, Looked, draw
 from mindshare.charts.insertion_words import alignment_notes, findings
 from mindshare.errors import SelectionError, nearest
 from mindshare.figures import Style
@@ -63,6 +63,7 @@ class InsertionParts(TypedDict, total=False):
     heads: HeadsGiven  # [(0, 0), (0, 7)], "0.0,0.7", or label → heads
     top: int | None  # also draw so many heads that change most; 3 if no heads are named
     by: str  # the response number that `top` ranks heads by
+    maps: Sequence[str]  # the response numbers to draw by layer and head; all that can be
     drop_first: bool  # leave the first token out of the pictures
     count_first: bool  # count it in the response numbers, where it drowns the others
     show: str | None  # id of the prompt whose tokens are drawn; None: the first
@@ -147,6 +148,11 @@ class _Asked:
                 f"heads can't be ranked by {self.by!r}{nearest(self.by, RANKED_BY)}",
                 allowed=", ".join(RANKED_BY),
             )
+        for word in self.parts.get("maps", ()):
+            if word not in MAPS:
+                raise SelectionError(
+                    f"there is no map of {word!r}{nearest(word, MAPS)}", allowed=", ".join(MAPS)
+                )
         if self.shown not in [prompt.id for prompt in self.prompts]:
             raise SelectionError(
                 f"there is no prompt {self.shown!r} to show",
@@ -217,6 +223,7 @@ class _Asked:
             overall=overall,
             style=_style(self.parts),
             drop_first=self.parts.get("drop_first", False),
+            maps=tuple(self.parts.get("maps", MAPS)),
         )
         return Chart(
             figures=draw(looked),

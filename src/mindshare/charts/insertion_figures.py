@@ -50,6 +50,7 @@ class Looked:
     overall: pa.Table
     style: Style
     drop_first: bool
+    maps: tuple[str, ...] = MAPS
 
     @property
     def condition(self) -> str:
@@ -122,7 +123,7 @@ def _figures(looked: Looked) -> Iterator[Figure]:
     if looked.against is not None:
         yield _panel(looked)
     for label, found in looked.measured.items():
-        for measure in MAPS:
+        for measure in looked.maps:
             options = ResponseMapOptions(**looked.options("map", measure, label=label))
             yield response_map(
                 looked.summary,

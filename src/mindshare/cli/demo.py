@@ -53,7 +53,7 @@ Out = Annotated[
     typer.Option("--out", metavar="DIR", help="The folder to write; an earlier demo is replaced."),
 ]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Fewer maps and problems: under half a minute.")
+    bool, typer.Option("--quick", help="Fewer maps, problems and charts: half a minute.")
 ]
 
 
@@ -111,7 +111,14 @@ def _studies(out: Path, size: Size, helper: Helper) -> list[str]:
         with _doing("Inserting 55 slashes into word problems", "passes") as bar:
             from mindshare.recipes.meaningless_tokens.study import run_study as problems
 
-            run = problems(base, out=out / "insertion", n=size.problems, replace=True, report=bar)
+            run = problems(
+                base,
+                out=out / "insertion",
+                n=size.problems,
+                replace=True,
+                report=bar,
+                every_chart=size == FULL,
+            )
     helper.ask(_prepare, out, "insertion")
     with _doing("Comparing the base and the tuned model on maps", "passes") as bar:
         from mindshare.recipes.building_blocks.study import run_study as maps

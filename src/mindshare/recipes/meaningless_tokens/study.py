@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mindshare.charts import Chart, insertion
 from mindshare.charts.comparison import Progress
+from mindshare.charts.insertion_figures import MAPS
 from mindshare.recipes.meaningless_tokens.problems import problem_prompts
 from mindshare.recipes.meaningless_tokens.words import answers
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 RUN, AGAINST = "/ *55", "random-sentence"
 HEADS, TOP = "0.0,0.1,0.7", 3  # the source draws heads 1, 2 and 8 of its first layer
+FEW_MAPS = ("amplitude",)
 LENGTHS = ["/ *10,25,40,55,70", "? *55", "he *55"]
 PLACES = ["between", "start", "end", "random"]
 SWEEP_PROBLEMS = 6
@@ -37,15 +39,20 @@ def run_study(
     n: int | None = None,
     replace: bool = False,
     report: Report | None = None,
+    every_chart: bool = True,
 ) -> list[str]:
-    """Measure, draw, save; the answers to the source's questions, in sentences."""
+    """Measure, draw, save; the answers to the source's questions, in sentences.
+
+    Without every chart, only those of the source and one map are drawn.
+    """
     chart = insertion(
         model,
         problem_prompts(n),
         insert=RUN,
         against=AGAINST,
         heads=HEADS,
-        top=TOP,
+        top=TOP if every_chart else None,
+        maps=MAPS if every_chart else FEW_MAPS,
         progress=_progress(report),
     )
     chart.save(out, replace=replace, command=_command("study", model, n))
