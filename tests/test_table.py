@@ -88,6 +88,16 @@ except OutputError as error:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_tables_of_another_study_are_not_taken_for_these(tmp_path) -> None:
+    folder = write_folder(tmp_path / "r", tables(), {"tables": ["tokens"], "n": 1})
+    before, known = read_folder(folder)[0], read_folder(folder)[0]
+    assert known["tokens"].num_rows == 2
+    write_folder(folder, tables(), {"tables": ["tokens"], "n": 2}, replace=True)
+    with pytest.raises(OutputError, match="no longer those that were read"):
+        before["tokens"]
+    assert known["tokens"].num_rows == 2  # what was read stays
+
+
 @pytest.mark.parametrize("damage", ["missing", "manifest", "table"])
 def test_what_is_no_result_is_named(tmp_path, damage) -> None:
     folder = write_folder(tmp_path / "r", tables(), {"tables": ["tokens"]})

@@ -120,8 +120,8 @@ def _swap_in(building: Path, path: Path) -> None:
 class _FolderTables(Mapping[str, pa.Table]):
     """The tables of a folder, each read when it is first asked for: some are larger than memory."""
 
-    def __init__(self, folder: Path, names: Sequence[str]) -> None:
-        self._folder, self._names = folder, tuple(names)
+    def __init__(self, folder: Path, names: Sequence[str], manifest: str) -> None:
+        self._folder, self._names, self._manifest = folder, tuple(names), manifest
         self._read: dict[str, pa.Table] = {}
         for name in names:
             pq.read_schema(folder / f"{name}.parquet")  # is it there, and whole?
@@ -130,8 +130,21 @@ class _FolderTables(Mapping[str, pa.Table]):
         if name not in self._names:
             raise KeyError(name)
         if name not in self._read:
+            self._require_same()
             self._read[name] = pq.read_table(self._folder / f"{name}.parquet")
         return self._read[name]
+
+    def _require_same(self) -> None:
+        """Never the tables of one study under the name of another."""
+        try:
+            now = (self._folder / MANIFEST).read_text(encoding="utf-8")
+        except OSError:
+            now = ""
+        if now != self._manifest:
+            raise OutputError(
+                f"the results in {self._folder} are no longer those that were read",
+                next_step="read the folder again, or use another folder for each study",
+            )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -144,8 +157,9 @@ def read_folder(path: Path) -> tuple[Mapping[str, pa.Table], dict[str, Any]]:
     """The tables and the manifest of a results folder."""
     path = Path(path)
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        return _FolderTables(path, manifest["tables"]), manifest
+        text = (path / MANIFEST).read_text(encoding="utf-8")
+        manifest = json.loads(text)
+        return _FolderTables(path, manifest["tables"], text), manifest
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid) as error:
         raise OutputError(
             f"{path} is not a folder of mindshare results ({type(error).__name__}: {error})",

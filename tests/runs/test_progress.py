@@ -88,6 +88,14 @@ def test_it_shows_now_and_then_and_at_the_end() -> None:
     }
 
 
+def test_what_was_stopped_is_not_finished() -> None:
+    shown: list[Figures] = []
+    progress = Progress(shown.append, clock=Clock())
+    progress.update(3, 12, tokens=3)
+    progress.finish()
+    assert (shown[-1].finished, shown[-1].seconds_left) == (False, None)
+
+
 def test_samples_do_not_pile_up() -> None:
     clock = Clock()
     progress = Progress(lambda _: None, clock=clock)

@@ -76,4 +76,4 @@ def test_a_run_without_a_plan_is_empty(tmp_path: Path) -> None:
     Store.open(tmp_path, DEFINITION).close()
     found = run_status(tmp_path)
     assert found.total.total == 0
-    assert found.phase == "measured"
+    assert found.phase == "empty"

@@ -180,8 +180,17 @@ def test_kill_9_two_hundred_times(tmp_path: Path) -> None:
     _kill_while_it_writes(tmp_path / "run", kills=200)
 
 
+def test_a_run_that_keeps_nothing_binds_nobody(tmp_path: Path) -> None:
+    with Store.open(tmp_path, DEFINITION) as store:
+        store.plan("a", [Planned("p", item(1))])
+    with Store.open(tmp_path, {"near": 1}) as store:
+        assert store.definition == {"near": 1}
+        assert store.labels == ()
+
+
 def test_another_definition_is_refused_with_both_shown(tmp_path: Path) -> None:
-    Store.open(tmp_path, DEFINITION).close()
+    with Store.open(tmp_path, DEFINITION) as store:
+        store.put([done(1)])
     other = {"classes": {"hash": "#", "star": "*"}, "measures": ["mass"], "near": 0}
     with pytest.raises(OutputError, match="another definition") as caught:
         Store.open(tmp_path, other)

@@ -141,7 +141,8 @@ class Run:
 
         if self.source.many:
             with run_progress(progress_form(self.progress, self.quiet)) as told:
-                yield {"into": Into(folder, self.source.on_bad_rows, replace, told)}
+                rows = self.source.left_out
+                yield {"into": Into(folder, self.source.on_bad_rows, replace, told, unread=rows)}
             return
         with progress_bar(show=not self.quiet) as bar:
             yield {"progress": None if bar is None else _of_all(bar, len(self.models))}

@@ -174,13 +174,13 @@ def measure(
     spec = ModelSpec(model, adapter, dtype, device, None, trust_remote_code)
     if source.many:
         with run_progress(progress_form(progress, quiet)) as told:
-            into = Into(folder, source.on_bad_rows, replace, told, files)
+            into = Into(folder, source.on_bad_rows, replace, told, files, source.left_out)
             found = _measure_into(into, spec, study, prompts, context.obj or Place(workers=1))
     else:
         with progress_bar(show=not quiet) as bar:
             found = run(spec.load(progress=not quiet), prompts, study=study, progress=bar)
         found.save(folder, replace=replace, beside=files)
-    _show(found, study, folder, quiet=quiet)
+    _show(found, study, folder, quiet=quiet, told={place for place, _ in source.left_out})
 
 
 def _measure_into(
@@ -226,14 +226,16 @@ def show_place(console: Console, folder: Path) -> None:
     say(console, f'Load them with: mindshare.read("{folder}").to_pandas()')
 
 
-def _show(found: Measurement, study: Study, folder: Path, *, quiet: bool) -> None:
+def _show(found: Measurement, study: Study, folder: Path, *, quiet: bool, told: set[str]) -> None:
+    """`told` are places of rows that were spoken of already."""
     from mindshare.cli.screen import say, stdout, warn
 
     console = stdout()
     left_out = found.provenance.get("left_out", {})
-    for prompt, reason in list(left_out.items())[:_SHOWN]:
+    new = [(prompt, reason) for prompt, reason in left_out.items() if prompt not in told]
+    for prompt, reason in new[:_SHOWN]:
         warn(f"left out: {prompt}: {reason}")
-    if len(left_out) > _SHOWN:
+    if len(new) > _SHOWN:
         warn(f"{len(left_out):,} prompts left out in all: see mindshare status {folder}")
     for name in _unmatched(found, study):
         warn(f"class {name!r} matches no token of any prompt")

@@ -28,6 +28,18 @@ def run_progress(form: Form, *, doing: str = "Measuring") -> Iterator[Progress]:
 
     "auto" is a bar on a terminal and nothing elsewhere.
     """
+    try:
+        with _shown(form, doing) as progress:
+            yield progress
+    except KeyboardInterrupt:
+        from mindshare.cli.screen import warn
+
+        warn("what was measured is kept; the same command goes on from there")
+        raise
+
+
+@contextmanager
+def _shown(form: Form, doing: str) -> Iterator[Progress]:
     from mindshare.cli.screen import stderr
     from mindshare.runs import Progress
 

@@ -18,7 +18,7 @@ On = Annotated[
         "--on",
         metavar="PLACE",
         help="local (processes of this machine) or ray (a Ray cluster; pip install "
-        "'mindshare[ray]'). (default: this process)",
+        "'mindshare\\[ray]'). (default: this process)",
         rich_help_panel=WHERE,
         show_default=False,
     ),

@@ -47,6 +47,7 @@ class Source:
     sample: int | None = None
     sample_seed: int = 0
     bad_rows: str = "stop"
+    left_out: list[BadRow] = field(default_factory=list)  # filled by `read`
 
     @property
     def many(self) -> bool:
@@ -62,6 +63,7 @@ class Source:
         """The prompts; of data the first `limit`. Rows that are left out are told on stderr."""
         reader = self.open(limit=limit)
         prompts = list(reader)
+        self.left_out[:] = reader.bad
         tell_bad_rows(reader.bad)
         return prompts
 

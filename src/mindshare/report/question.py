@@ -127,7 +127,7 @@ def notes(saved: Saved) -> list[Part]:
     """What a reader should know before trusting a number."""
     found = [str(note) for note in saved.manifest.get("notes", ())]
     if not _has_intervals(saved):
-        few = "One prompt" if n_prompts(saved) == 1 else f"{n_prompts(saved)} prompts are few"
+        few = "One prompt" if n_prompts(saved) == 1 else f"{_units(saved)} are few"
         found.insert(0, f"{few}: there are no intervals, and nothing is said about other ones")
     if not found:
         return []
@@ -183,6 +183,14 @@ def _choices(saved: Saved) -> list[str]:
     if _has_intervals(saved):
         found.append(_intervals(saved))
     return found
+
+
+def _units(saved: Saved) -> str:
+    """What is resampled, counted."""
+    if saved.about("unit", "prompt") == "group":
+        groups = max((n or 0 for n in saved.summary["n_groups"].to_pylist()), default=0)
+        return f"{count(groups, 'group')} of prompts"
+    return count(n_prompts(saved), "prompt")
 
 
 def _has_intervals(saved: Saved) -> bool:

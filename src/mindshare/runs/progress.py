@@ -128,7 +128,7 @@ class Progress:
                     *(last.done, last.total, last.failed, last.tokens),
                     tokens_per_second=last.tokens_per_second,
                     seconds_left=0.0 if last.waiting == 0 else None,
-                    finished=True,
+                    finished=last.waiting == 0,
                 )
             )
 

@@ -117,6 +117,11 @@ class Reader:
                     lacking[item] = None if wanted is None else wanted - has
         return lacking
 
+    @property
+    def empty(self) -> bool:
+        """Nothing was kept, not even a failure."""
+        return not self._rows("SELECT 1 FROM item LIMIT 1")
+
     def parts(self, item: str) -> dict[int, bytes]:
         """The results of one item by layer; empty if there are none."""
         return dict(next(self.read([item])).parts)

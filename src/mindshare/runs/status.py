@@ -17,12 +17,13 @@ from mindshare.runs.progress import pace
 from mindshare.runs.reader import Reader, Session
 from mindshare.runs.results import Count
 
-Phase = Literal["running", "killed", "stopped", "measured", "finished", "silent"]
+Phase = Literal["running", "killed", "stopped", "empty", "measured", "finished", "silent"]
 PHASES: Mapping[Phase, str] = {
     "running": "a process is at work",
     "silent": "a process on another machine was at work; whether it still is can't be told here",
     "killed": "its process is gone without a word",
     "stopped": "no process is at work, and prompts are waiting",
+    "empty": "no process is at work, and nothing was measured",
     "measured": "everything is measured; the tables are not written",
     "finished": "everything is measured, and the tables are there",
 }
@@ -81,12 +82,14 @@ def run_status(folder: str | Path, *, failures: int = 5) -> RunStatus:
     with Reader.at(folder) as reader:
         counts = tuple(reader.counts())
         session, samples = reader.session(), reader.pace()
-        definition = definition_hash(reader.definition)
+        definition, empty = definition_hash(reader.definition), reader.empty
         failed = [
             Failure(label, one.planned.prompt, one.planned.place, one.reason or "")
             for label, one in (reader.failures(failures) if failures else [])
         ]
-    phase = _phase(Path(folder), session, sum(count.waiting for count in counts))
+    waiting = sum(count.waiting for count in counts)
+    phase = _phase(Path(folder), session, waiting)
+    phase = "empty" if phase == "measured" and empty else phase
     found = RunStatus(
         *(Path(folder), phase, counts, definition),
         tokens_per_second=pace(samples).tokens,

@@ -150,13 +150,23 @@ class Store(Reader):
         if last is not None and last.ended is None:
             check_whole(self.path, self._connection)
         differ = differences(self.definition, definition)
-        if differ:
+        if differ and self.empty:  # nothing that could be mixed
+            self._redefine(definition)
+        elif differ:
             lines = [f"{one.name}: {one.a_text} there, {one.b_text} now" for one in differ]
             raise OutputError(
                 f"{self.folder} holds a run with another definition, and two are never mixed\n"
                 + "\n".join(lines),
-                next_step="choose another folder with --out, or forget that run with --replace",
+                next_step="choose another folder (--out; in Python, into=), or forget that run with "
+                "--replace (mindshare.study.Into(…, replace=True))",
             )
+
+    def _redefine(self, definition: Mapping[str, Any]) -> None:
+        with self._transaction():
+            self._write("DELETE FROM plan")
+            self._write("DELETE FROM model")
+            text = as_json(definition)
+            self._write("UPDATE meta SET value = ? WHERE key = 'definition'", text)
 
     def _begin(self) -> None:
         writer, now = Writer.here(), time.time()

@@ -43,6 +43,7 @@ class Into:
     replace: bool = False
     progress: RunProgress | None = None
     beside: Mapping[str, str] = field(default_factory=dict)  # further text files, by name
+    unread: Sequence[tuple[str, str]] = ()  # rows of the data that gave no prompt: place, reason
 
     @classmethod
     def of(cls, given: str | Path | Into) -> Into:
@@ -79,7 +80,10 @@ class Keeping:
 
     def shelf(self, label: str) -> Stored:
         if label not in self.shelves:
+            first = not self.shelves
             self.shelves[label] = Stored(self.store, label, self.into.bad_rows)
+            if first:  # whatever the model, these rows are nobody's
+                self.shelves[label].leave_out(self.into.unread)
         return self.shelves[label]
 
     def progress(self, label: str) -> Progress:
@@ -89,11 +93,12 @@ class Keeping:
             self.done[label] = done
             if self.into.progress is not None:
                 failed = sum(len(shelf.failed) for shelf in self.shelves.values())
+                unread = len(self.into.unread)
                 self.into.progress.update(
                     sum(self.done.values()) - failed,
-                    self.models * total,
+                    self.models * total + unread,
                     tokens=sum(shelf.tokens for shelf in self.shelves.values()),
-                    failed=failed,
+                    failed=failed + unread,
                 )
 
         return report
@@ -107,7 +112,7 @@ class Keeping:
 
     def left_out(self) -> dict[str, str]:
         """What could not be measured, and why; stands in the manifest, too."""
-        return {
+        return dict(self.into.unread) | {
             f"{shelf.label}: {prompt}": reason
             for shelf in self.shelves.values()
             for prompt, reason in shelf.failed.items()
@@ -160,10 +165,18 @@ class Stored:
             raise error
         if prompt.id in self.failed:
             return
-        item = hashlib.sha256(f"{self.label} {prompt.id}".encode()).hexdigest()[:32]
-        self.plan([Planned(prompt.id, item, prompt.place)], None)
-        self.store.put([Failed(item, self.label, prompt.id, str(error).splitlines()[0])])
+        self._fail(prompt.id, prompt.place, str(error).splitlines()[0])
         self.failed[prompt.id] = str(error).splitlines()[0]
+
+    def leave_out(self, unread: Sequence[tuple[str, str]]) -> None:
+        """Rows that gave no prompt: planned and failed, so that they never vanish."""
+        for place, reason in unread:
+            self._fail(f"row without a prompt, {place}", place, reason)
+
+    def _fail(self, name: str, place: str | None, reason: str) -> None:
+        item = hashlib.sha256(f"{self.label} {name}".encode()).hexdigest()[:32]
+        self.plan([Planned(name, item, place)], None)
+        self.store.put([Failed(item, self.label, name, reason)])
 
     def take(self, items: Iterable[str], layers: Lacking) -> Iterator[Kept]:
         self.settle()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CORES_OF_A_PROCESS = 16  # more threads than these have little to do in one pass
 _GRACE = 5.0  # seconds for a process to end by itself
+_PARTING = 2.0  # … when everything is done
 
 
 @dataclass(frozen=True)
@@ -155,17 +156,19 @@ class ProcessTransport:
             return Gone(worker, said.strip().splitlines()[-1])
         return Ready(worker, said)
 
-    def end(self, worker: int) -> None:
+    def end(self, worker: int, patience: float = 0.0) -> None:
+        """At once, or once it had a moment to end by itself, as an idle one does."""
         running = self._running.pop(worker)
         self._device_of.pop(worker, None)
         running.pipe.close()
+        running.process.join(patience)
         running.process.kill()
         running.process.join()
         running.process.close()
 
     def close(self) -> None:
         for worker in list(self._running):
-            self.end(worker)
+            self.end(worker, _PARTING)
 
 
 def _ending(process: SpawnProcess) -> str:

@@ -57,7 +57,7 @@ def prompts(numbers: Numbers) -> str:
 def spread_words(numbers: Numbers, *, several: bool) -> str:
     about = numbers.about
     if not several:
-        return _no_intervals(numbers.n_prompts)
+        return _no_intervals(numbers)
     level = 100 * float(about.get("mindshare.confidence", "0.95"))
     over = "groups of prompts" if about.get("mindshare.unit") == "group" else "prompts"
     words = f"In brackets: {level:.4g} % {about.get('mindshare.interval', 'interval')} over {over}"
@@ -83,22 +83,21 @@ def test_words(numbers: Numbers) -> Iterator[str]:
     )
 
 
-def _no_intervals(n: int) -> str:
-    if n < 2:
+def _no_intervals(numbers: Numbers) -> str:
+    if numbers.n_prompts < 2:
         return (
             "There is one prompt, so there are no intervals: the numbers describe this prompt "
             "and no other."
         )
     return (
-        f"{phrases.count(n, 'prompt')} are too few for intervals: the numbers describe these "
+        f"{numbers.units} are too few for intervals: the numbers describe these "
         "prompts and no others."
     )
 
 
 def too_few(numbers: Numbers) -> str:
     """Why nothing is claimed where there are no intervals."""
-    n = numbers.n_prompts
-    which = "one prompt" if n < 2 else phrases.count(n, "prompt")
+    which = "one prompt" if numbers.n_prompts < 2 else numbers.units
     return f"Nothing can be told from chance with {which}"
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from mindshare.errors import SelectionError
 from mindshare.report.describing.cells import Key, Number, cells_of, has, kind_of, means_of
 from mindshare.report.describing.implied import implied
+from mindshare.report.describing.phrases import count
 from mindshare.report.describing.sets import UNNAMED, measure_of, metadata, sets_of
 from mindshare.stats import Resampling
 
@@ -97,6 +98,14 @@ class Numbers:
     @property
     def n_prompts(self) -> int:
         return max((n.n_prompts for n in self.cells.values()), default=0)
+
+    @property
+    def units(self) -> str:
+        """What is resampled, counted: '30 prompts', '5 groups of prompts'."""
+        groups = max((n.n_groups or 0 for n in self.cells.values()), default=0)
+        if groups and groups < self.n_prompts:
+            return f"{count(groups, 'group')} of prompts"
+        return count(self.n_prompts, "prompt")
 
     @cached_property
     def extents(self) -> tuple[Extent, ...]:
