@@ -12,23 +12,30 @@ from mindshare.cli.progress import duration_text, left_text, pace_text, run_prog
 
 def test_json_lines_go_to_stderr_and_end_with_the_last(capsys: pytest.CaptureFixture[str]) -> None:
     with run_progress("json") as progress:
-        for done in range(4):
+        for done in range(5):
             progress.update(done, 5, tokens=done * 100, failed=1)
     out, err = capsys.readouterr()
     assert out == ""
     lines = [json.loads(line) for line in err.splitlines()]
-    assert [(line["done"], line["finished"]) for line in lines] == [(0, False), (3, True)]
+    assert [(line["done"], line["finished"]) for line in lines] == [(0, False), (4, True)]
     assert {"done", "total", "failed", "tokens", "tokens_per_second", "seconds_left"} < set(
         lines[0]
     )
 
 
-def test_json_ends_also_when_the_work_breaks_off(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_says_when_the_work_broke_off(capsys: pytest.CaptureFixture[str]) -> None:
     with suppress(ValueError), run_progress("json") as progress:
         progress.update(1, 2)
         raise ValueError
     last = json.loads(capsys.readouterr().err.splitlines()[-1])
-    assert (last["done"], last["seconds_left"], last["finished"]) == (1, None, True)
+    assert (last["done"], last["seconds_left"], last["finished"]) == (1, None, False)
+
+
+def test_whoever_stops_is_told_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(KeyboardInterrupt), run_progress("quiet") as progress:
+        progress.update(1, 2)
+        raise KeyboardInterrupt
+    assert "the same command goes on from there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["auto", "quiet"])

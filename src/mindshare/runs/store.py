@@ -157,8 +157,8 @@ class Store(Reader):
             raise OutputError(
                 f"{self.folder} holds a run with another definition, and two are never mixed\n"
                 + "\n".join(lines),
-                next_step="choose another folder (--out; in Python, into=), or forget that run with "
-                "--replace (mindshare.study.Into(…, replace=True))",
+                next_step="choose another folder (--out; in Python, into=), or forget that run "
+                "with --replace (mindshare.study.Into(…, replace=True))",
             )
 
     def _redefine(self, definition: Mapping[str, Any]) -> None:
