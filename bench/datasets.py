@@ -23,6 +23,7 @@ import torch
 
 import mindshare
 from bench import workloads
+from bench.page import WATCHED
 from mindshare.attention.forward import without_head
 from mindshare.attention.interface import implementation
 from mindshare.models import LoadedModel
@@ -62,7 +63,7 @@ def _texts(count: int) -> Iterator[str]:
         yield "".join(chance.choices(WORDS, k=chance.randint(20, 400)))
 
 
-def memory(prompts: int = PROMPTS, parts: int = SLICES) -> list[float]:
+def memory(prompts: int = WATCHED, parts: int = SLICES) -> list[float]:
     """The largest resident set in each part of one run, GB; for a process of its own."""
     loaded, process = mindshare.load("smollm2"), psutil.Process()
     peaks = [0.0] * parts
