@@ -73,7 +73,7 @@ def whole_folder(path: Path, fill: Callable[[Path], None], *, replace: bool = Fa
     try:
         fill(building)
         for file in sorted(building.iterdir()):
-            _flush(file)
+            flush(file)
         building.chmod(0o755)  # mkdtemp made it private
         _swap_in(building, path)
     except OSError as error:
@@ -99,7 +99,8 @@ def _check_free(path: Path, replace: bool) -> None:
         )
 
 
-def _flush(file: Path) -> None:
+def flush(file: Path) -> None:
+    """Its content is on the disk before a name points to it."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)

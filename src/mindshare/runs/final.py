@@ -70,7 +70,7 @@ class Finaliser:
 
     def commit(self, manifest: Mapping[str, Any]) -> Path:
         """Put the new results in place of the old; the manifest lists tables and files."""
-        from mindshare.folders import write_manifest
+        from mindshare.folders import flush, write_manifest
 
         with self._disk():
             for table in self._tables.values():
@@ -78,7 +78,9 @@ class Finaliser:
             files = sorted(f.name for f in self.building.iterdir() if f.name != MANIFEST)
             tables = sorted(self._tables)
             write_manifest(self.building, {"tables": tables, **manifest, "files": files})
-            _flush(self.building)
+            for file in self.building.iterdir():
+                flush(file)
+            sync_folder(self.building)
             stale = former_files(self.folder) - {*files, MANIFEST}
             invalidate(self.folder)
             self._move_in(files, stale)
@@ -160,11 +162,3 @@ class _TableFile:
         """Close what will not be needed; a full disk has been told of already."""
         with suppress(OSError):
             self._writer.close()
-
-
-def _flush(folder: Path) -> None:
-    """The content of every file is on the disk before a name points to it."""
-    for file in folder.iterdir():
-        with file.open("rb+") as stream:
-            os.fsync(stream.fileno())
-    sync_folder(folder)

@@ -82,7 +82,7 @@ class Keeping:
         if label not in self.shelves:
             first = not self.shelves
             self.shelves[label] = Stored(self.store, label, self.into.bad_rows)
-            if first:  # whatever the model, these rows are nobody's
+            if first and self.into.unread:  # whatever the model, these rows are nobody's
                 self.shelves[label].leave_out(self.into.unread)
         return self.shelves[label]
 
@@ -165,18 +165,20 @@ class Stored:
             raise error
         if prompt.id in self.failed:
             return
-        self._fail(prompt.id, prompt.place, str(error).splitlines()[0])
+        self._fail([(prompt.id, prompt.place, str(error).splitlines()[0])])
         self.failed[prompt.id] = str(error).splitlines()[0]
 
     def leave_out(self, unread: Sequence[tuple[str, str]]) -> None:
         """Rows that gave no prompt: planned and failed, so that they never vanish."""
-        for place, reason in unread:
-            self._fail(f"row without a prompt, {place}", place, reason)
+        self._fail([(f"row without a prompt, {place}", place, why) for place, why in unread])
 
-    def _fail(self, name: str, place: str | None, reason: str) -> None:
-        item = hashlib.sha256(f"{self.label} {name}".encode()).hexdigest()[:32]
-        self.plan([Planned(name, item, place)], None)
-        self.store.put([Failed(item, self.label, name, reason)])
+    def _fail(self, failed: Sequence[tuple[str, str | None, str]]) -> None:
+        """(name, place, reason) of each; all of them reach the disk at once."""
+        names = [f"{self.label} {name}" for name, _, _ in failed]
+        items = [hashlib.sha256(name.encode()).hexdigest()[:32] for name in names]
+        both = list(zip(items, failed, strict=True))
+        self.plan([Planned(name, item, place) for item, (name, place, _) in both], None)
+        self.store.put([Failed(item, self.label, name, why) for item, (name, _, why) in both])
 
     def take(self, items: Iterable[str], layers: Lacking) -> Iterator[Kept]:
         self.settle()

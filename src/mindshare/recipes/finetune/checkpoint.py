@@ -7,13 +7,13 @@ decides how a run goes on: the order of the examples and the learning rate follo
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mindshare.errors import OutputError
+from mindshare.folders import flush
 
 _NAME, _OLD = "checkpoint", "checkpoint.old"
 
@@ -48,9 +48,7 @@ def save(folder: Path, progress: Progress, about: dict[str, Any], tensors: dict[
 
 def _swap(building: Path, folder: Path) -> None:
     for file in building.iterdir():
-        descriptor = os.open(file, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        flush(file)
     current, old = folder / _NAME, folder / _OLD
     shutil.rmtree(old, ignore_errors=True)
     if current.exists():
