@@ -91,7 +91,14 @@ def insertion() -> dict[str, Any]:
 
 
 def dataset() -> dict[str, Any]:
-    return apart("datasets.dataset()") | {"memory_gb": apart("datasets.memory()")}
+    times, peaks = apart("datasets.dataset()"), apart("datasets.memory()")
+    if NO_MEMORY in (times, peaks):
+        raise SystemExit(f"a thousand prompts: {NO_MEMORY}")
+    return dict(times) | {"memory_gb": peaks}
+
+
+def longer() -> dict[str, Any]:
+    return apart("datasets.longer()")
 
 
 def statistics() -> dict[str, Any]:
@@ -105,6 +112,7 @@ PARTS = {
     "batch": batch,
     "insertion": insertion,
     "dataset": dataset,
+    "longer": longer,
     "statistics": statistics,
     "memory": memory,
     "chart": chart,

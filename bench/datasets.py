@@ -23,7 +23,7 @@ import torch
 
 import mindshare
 from bench import workloads
-from bench.page import WATCHED
+from bench.page import LONGER, WATCHED
 from mindshare.attention.forward import without_head
 from mindshare.attention.interface import implementation
 from mindshare.models import LoadedModel
@@ -57,10 +57,23 @@ def dataset(prompts: int = PROMPTS, slices: int = SLICES) -> dict[str, Any]:
     return found | budgets | {"prompts": prompts, "tokens": tokens}
 
 
-def _texts(count: int) -> Iterator[str]:
+def longer(prompts: int = 12, slices: int = 3) -> dict[str, Any]:
+    """The run and the loop over prompts whose matrices are not small, one at a time."""
+    loaded, texts = mindshare.load("smollm2"), list(_texts(prompts, LONGER))
+    found: dict[str, Any] = {"run": [], "eager": [], "prompts": prompts}
+    with tempfile.TemporaryDirectory() as place:
+        _run(loaded, ["warm"], Path(place) / "warm")
+        for number in range(slices):
+            some = texts[number::slices]
+            found["run"].append(_timed(partial(_run, loaded, some, Path(place) / str(number))))
+            found["eager"].append(_timed(partial(_eager, loaded, some, 1)))
+    return found
+
+
+def _texts(count: int, lengths: tuple[int, int] = (20, 400)) -> Iterator[str]:
     chance = random.Random(0)
     for _ in range(count):
-        yield "".join(chance.choices(WORDS, k=chance.randint(20, 400)))
+        yield "".join(chance.choices(WORDS, k=chance.randint(*lengths)))
 
 
 def memory(prompts: int = WATCHED, parts: int = SLICES) -> list[float]:

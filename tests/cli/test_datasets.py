@@ -59,6 +59,34 @@ def test_a_dataset_becomes_tables_and_is_resumed(
     assert found["group"].nunique() == 12
 
 
+def test_asking_for_less_makes_smaller_tables_and_says_so(
+    mindshare: Mindshare, llama: Path, rows: Path, place: Path
+) -> None:
+    first = mindshare("shares", llama, *options(rows), "--out", "run")
+    assert first.code == 0, first.err
+    before = tables(place / "run")
+    less = mindshare("shares", llama, *options(rows), "--limit", 8, "--out", "run")
+    assert less.code == 0, less.err
+    assert "16 results of earlier commands stay in the store" in " ".join(less.err.split())
+    assert json.loads(mindshare("status", "run", "--json").out)["unasked"] == 16
+    again = mindshare("shares", llama, *options(rows), "--out", "run")
+    assert again.code == 0, again.err
+    assert "stay in the store" not in again.err
+    assert tables(place / "run") == before
+
+
+def test_a_prompt_that_is_too_long_is_named_with_its_row(
+    mindshare: Mindshare, llama: Path, place: Path
+) -> None:
+    (place / "long.jsonl").write_text('{"text": "# *"}\n{"text": "' + "# " * 5000 + '"}\n')
+    for command in ("measure", "shares"):
+        ran = mindshare(command, llama, "--data", "long.jsonl", *CLASSES, "--out", command)
+        assert ran.code == 2
+        said = " ".join(ran.err.split())
+        assert "(in long.jsonl, line 2)" in said
+        assert "leave such rows out with --bad-rows skip" in said
+
+
 def test_filters_and_samples(mindshare: Mindshare, llama: Path, rows: Path) -> None:
     ran = mindshare(
         *("measure", llama, *options(rows), "--where", "level>=1"),

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import typer
@@ -118,4 +119,22 @@ def test_failures_and_several_models(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_no_run_is_a_mistake_not_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert ask("nowhere") == 2
-    assert "there is no run in nowhere" in capsys.readouterr().err
+    assert "there is no run in nowhere: No such" in capsys.readouterr().err
+    Path("empty").mkdir()
+    assert ask("empty") == 2
+    assert "there is no run in empty\n" in capsys.readouterr().err
+
+
+def test_models_and_prompts_that_are_still_to_come_are_waiting(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Store.open("run", {"near": 0}) as store:
+        store.expect({"a": 3, "b": 3})
+        store.plan("a", [Planned("p", "aa"), Planned("q", "ab")])
+        store.put([Done("aa", "a", "p", {0: b"x"}, whole=True, tokens=5)])
+    assert ask("run") == 0
+    assert capsys.readouterr().out.splitlines()[1:4] == [
+        "1 of 6 prompts × models done, 0 failed, 5 waiting",
+        "  a: 1 of 3 done, 0 failed, 2 waiting",
+        "  b: 0 of 3 done, 0 failed, 3 waiting",
+    ]

@@ -78,6 +78,7 @@ def test_a_file_is_the_command_line_it_stands_for(commands: dict[str, Any], tmp_
     ("text", "words"),
     [
         ("models = ['m']", ["there is no command", "field command", "shares"]),
+        ("comand = 'shares'", ["there is no command; did you mean it by 'comand'?"]),
         ("command = 'share'", ["'share'; did you mean 'shares'"]),
         (
             "command = 'shares'\nlayer = 3",

@@ -45,10 +45,10 @@ def test_differences_have_white_in_the_middle() -> None:
 def test_dots_mark_what_survives_the_correction() -> None:
     figure = head_map(contrasted(30, 9), "star")
     assert figure.spec["layer"][1]["transform"] == [
-        {"filter": "isValid(datum.p_adjusted) && datum.p_adjusted < 0.05"}
+        {"filter": "isValid(datum.p_family) && datum.p_family < 0.05"}
     ]
-    strong = sum(p < 0.05 for p in figure.table["p_adjusted"].to_pylist())
-    assert f"{strong} of 270 heads have p_adjusted < 0.05" in figure.description
+    strong = sum(p < 0.05 for p in figure.table["p_family"].to_pylist())
+    assert f"{strong} of 270 heads have p_family < 0.05" in figure.description
 
 
 def test_no_difference_at_all_is_said_and_still_drawn() -> None:

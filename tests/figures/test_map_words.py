@@ -33,8 +33,8 @@ def test_the_definition_says_how_the_dots_were_found() -> None:
     text = head_map(contrasted(4, 3), "star").definition
     for part in (
         "sign-flip permutation",
-        "Benjamini-Hochberg",
-        "p_adjusted < 0.05",
+        "family-wise error, max-T",
+        "p_family < 0.05",
         "model b minus",
     ):
         assert part in text, part
@@ -55,4 +55,4 @@ def test_too_few_prompts_for_a_test_is_said_instead_of_none_found() -> None:
     assert "too few prompts to test" in figure.description
     assert "Too few prompts for a test" in " ".join(figure.spec["title"]["subtitle"])
     six = table.set_column(column, table.field(column), [[6] * table.num_rows])
-    assert "p_adjusted < 0.05" in head_map(six, "star").description
+    assert "p_family < 0.05" in head_map(six, "star").description

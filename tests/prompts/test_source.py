@@ -234,7 +234,9 @@ def test_bad_rows_that_are_filtered_away_are_not_bad(tmp_path):
 
 def test_nothing_left_says_why(tmp_path):
     path = lines(tmp_path / "x.jsonl", {"text": "a", "n": 1}, {"text": "b", "n": 2})
-    with pytest.raises(PromptError, match=r"none of 2 rows passes the filters .*\nAllowed: n>5"):
+    with pytest.raises(
+        PromptError, match=r"none of 2 rows passes n>5 .*\nNext: look at the values"
+    ):
         prompts(path, filters=("n>5",))
     bad = lines(tmp_path / "y.jsonl", {"text": ""}, {"text": 3})
     with pytest.raises(PromptError, match=r"2 of 2 are bad, the first .* empty \(in .*line 1\)"):
@@ -242,6 +244,21 @@ def test_nothing_left_says_why(tmp_path):
     (tmp_path / "z.jsonl").write_text("\n\n")
     with pytest.raises(PromptError, match="the data has no rows"):
         prompts(tmp_path / "z.jsonl")
+
+
+def test_a_wrong_format_is_named(tmp_path):
+    table = writing.parquet(tmp_path / "x.parquet", [{"text": "a"}])
+    with pytest.raises(PromptError, match=r"a Parquet file, .*\nNext: .*--format parquet"):
+        prompts(table, format="jsonl")
+    named = lines(tmp_path / "x.csv", {"text": "a, b"})
+    with pytest.raises(PromptError, match=r"first line is JSON, .*\n.*\nNext: .*--format jsonl"):
+        prompts(named)
+
+
+def test_a_place_in_a_row_is_said_once(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{"text": \n')
+    with pytest.raises(PromptError, match=r"not JSON: .* at column 9 \(in .*x.jsonl, line 2\)"):
+        prompts(tmp_path / "x.jsonl")
 
 
 # What is refused before anything is read.
@@ -326,6 +343,13 @@ def test_standard_input():
     closed = f'{sys.executable} -c "{code}" auto <&-'
     done = subprocess.run(closed, shell=True, capture_output=True, text=True, check=False)
     assert "PromptError: there is no standard input" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", code, "auto"],
+        input=b"id,text\n1,a\n",
+        capture_output=True,
+        check=False,
+    )
+    assert b"--format csv" in done.stderr
     assert read("csv", b"id,text\n1,a\n") == "[('a', 'standard input, row 1, line 2')]"
 
 

@@ -226,6 +226,33 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
     Store.open(tmp_path / "run", DEFINITION).close()
 
 
+def test_what_can_not_be_gone_on_with_is_known_before(tmp_path: Path) -> None:
+    Store.check(tmp_path / "nothing", DEFINITION)
+    assert not (tmp_path / "nothing").exists()
+    with Store.open(tmp_path, DEFINITION) as store:
+        store.put([done(1)])
+        with pytest.raises(OutputError, match="has one writer"):
+            Store.check(tmp_path, DEFINITION)
+    Store.check(tmp_path, DEFINITION)
+    with pytest.raises(OutputError, match=r"another definition.*\nnear: 0 there, 1 now"):
+        Store.check(tmp_path, DEFINITION | {"near": 1})
+
+
+def test_results_that_a_later_command_does_not_ask_for(tmp_path: Path) -> None:
+    with Store.open(tmp_path, DEFINITION) as store:
+        store.expect({"m": 3})
+        store.plan("m", map(planned, range(3)))
+        store.put([done(0), done(1), Failed(item(2), "m", "p2", "too long")])
+        assert store.unasked() == 0
+        store.plan("m", [planned(1)])
+        assert store.unasked() == 1
+        store.expect({"other": 1})
+        assert store.unasked() == 2
+        store.plan("m", map(planned, range(3)))
+        store.expect({"m": 3})
+        assert store.unasked() == 0
+
+
 def test_threads_share_a_store(tmp_path: Path) -> None:
     with Store.open(tmp_path, DEFINITION) as store:
         threads = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +38,28 @@ def test_every_table_has_its_columns_and_its_origin(llama: LoadedModel) -> None:
     assert found.table("sequence").num_rows == LAYERS * HEADS * (16 + 22 + 22)
     assert found.table("retained").num_rows == LAYERS * HEADS * 2 * 9
     assert found.table("rescaling").num_rows == LAYERS * HEADS * 2
+
+
+def test_too_little_memory_means_smaller_batches(
+    llama: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mindshare.attention.forward as module
+
+    texts = [TEXT.replace("A", letter) for letter in "ABCDEFGH"]
+    some = [Prompt.from_text(text, id=text) for text in texts]
+    whole = measured(llama, prompts=some)
+    run_pass, sizes = module.run_pass, []
+
+    def small(model: Any, ids: Any, *others: Any, **more: Any) -> Any:
+        sizes.append(len(ids))
+        if len(ids) > 2:
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+        return run_pass(model, ids, *others, **more)
+
+    monkeypatch.setattr(module, "run_pass", small)
+    found = measured(llama, prompts=some)
+    assert max(sizes) > 2
+    assert all(found.table(name).equals(whole.table(name)) for name in TABLES)
 
 
 def _sinking() -> LoadedModel:

@@ -61,6 +61,8 @@ def compare(
     into: Into | None = None,
 ) -> Comparison:
     """Each model's measurement; what `into` holds already is not measured again."""
+    if into is not None:
+        into.check(fixed_parts(study))
     refused: dict[str, MindshareError] = {}
     if into is not None and into.bad_rows == "skip":
         # What one model can't read is left out for all: differences are taken prompt by prompt.
@@ -74,8 +76,9 @@ def compare(
     with ExitStack() as open_run:
         keeping = None
         if into is not None:
-            opened = into.open(fixed_parts(study), models=len(candidates))
-            keeping = open_run.enter_context(opened)
+            expected = {candidate.label: len(prompts) for candidate in candidates}
+            expected[candidates[0].label] += len(bad)
+            keeping = open_run.enter_context(into.open(fixed_parts(study), expected))
             for prompt in bad:
                 keeping.shelf(candidates[0].label).refuse(prompt, refused[prompt.id])
         found = {

@@ -168,6 +168,8 @@ class _Asked:
         return self.parts.get("show") or self.prompts[0].id
 
     def readings(self) -> dict[str, list[Versions]]:
+        if self.parts.get("into") is not None:
+            Into.of(self.parts["into"]).check(fixed_insertion(self.study))
         return {
             one.label: [read_versions(one.reader, p, self.study) for p in self.prompts]
             for one in self.candidates
@@ -183,8 +185,10 @@ class _Asked:
                 )
                 for one in self.candidates
             }
-        opened = Into.of(into).open(fixed_insertion(self.study), models=len(self.candidates))
-        with opened as keeping:
+        expected = {
+            label: sum(1 + len(one.versions) for one in some) for label, some in readings.items()
+        }
+        with Into.of(into).open(fixed_insertion(self.study), expected) as keeping:
             return {
                 one.label: self._measure(
                     one,

@@ -102,6 +102,7 @@ class Run:
         from mindshare.charts.candidates import Loading
         from mindshare.cli.destination import check_folder
         from mindshare.cli.screen import progress_bar
+        from mindshare.cli.status import warn_of_unasked
 
         if "measure" in asked:
             _check_measure(asked["measure"])
@@ -130,6 +131,8 @@ class Run:
                 beside=self._study(),
                 command=command_line(self.context),
             )
+        if self.source.many:
+            warn_of_unasked(folder)
         _show(chart, folder, quiet=self.quiet)
 
     @contextmanager

@@ -146,6 +146,7 @@ def measure(
     from mindshare.cli.screen import progress_bar
     from mindshare.cli.selection import parse_selection
     from mindshare.cli.sources import Source
+    from mindshare.cli.status import warn_of_unasked
     from mindshare.cli.study_file import study_files, write_study
     from mindshare.study import Into, as_prompts, build_study
     from mindshare.study import measure as run
@@ -176,6 +177,7 @@ def measure(
         with run_progress(progress_form(progress, quiet)) as told:
             into = Into(folder, source.on_bad_rows, replace, told, files, source.left_out)
             found = _measure_into(into, spec, study, prompts, context.obj or Place(workers=1))
+        warn_of_unasked(folder)
     else:
         with progress_bar(show=not quiet) as bar:
             found = run(spec.load(progress=not quiet), prompts, study=study, progress=bar)
@@ -191,7 +193,8 @@ def _measure_into(
     from mindshare.study import Asking, fixed_parts, write_tables
 
     label = label_of(spec.adapter or spec.reference)
-    with into.open(fixed_parts(study)) as keeping, place.answering(spec) as answerer:
+    opened = into.open(fixed_parts(study), {label: len(prompts)})
+    with opened as keeping, place.answering(spec) as answerer:
         asking = Asking.by(
             answerer,
             spec.reader(),

@@ -65,6 +65,28 @@ def status_lines(found: RunStatus, *, now: float) -> Iterator[str]:
     yield ", ".join(part for part in (f"{total.tokens:,} tokens", pace, left) if part)
     yield from _times(found, now)
     yield from _failures(found)
+    if found.unasked:
+        yield unasked_words(found)
+
+
+def unasked_words(found: RunStatus) -> str:
+    from mindshare.cli.numbers import counted
+
+    return (
+        f"{counted(found.unasked, 'result')} of earlier commands stay in the store, but not in the "
+        "tables: the last command asked for less. The earlier command brings them back, and "
+        "measures nothing again"
+    )
+
+
+def warn_of_unasked(run: Path) -> None:
+    """A command that asks for less than an earlier one makes smaller tables."""
+    from mindshare.cli.screen import warn
+    from mindshare.runs import run_status
+
+    found = run_status(run, failures=0)
+    if found.unasked:
+        warn(unasked_words(found))
 
 
 def _phase(found: RunStatus) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +59,7 @@ def read_study(path: Path, commands: Mapping[str, Any]) -> list[str]:
     fields = _parsed(path)
     name = fields.pop("command", None)
     if name not in commands:
-        close = nearest(name, commands) if isinstance(name, str) else ""
-        raise SelectionError(
-            f"command is {name!r}{close}" if name else "there is no command",
-            where=f"{path}, field command",
-            allowed=", ".join(commands),
-        )
+        raise _no_command(name, fields, path, commands)
     known = {field_of(parameter): parameter for parameter in commands[name].params}
     known = {field: one for field, one in known.items() if one.name not in _APART}
     arguments = [name]
@@ -77,6 +72,19 @@ def read_study(path: Path, commands: Mapping[str, Any]) -> list[str]:
             )
         arguments += _arguments(known[field], value, path)
     return arguments
+
+
+def _no_command(
+    name: object, others: Iterable[str], path: Path, commands: Iterable[str]
+) -> SelectionError:
+    if name:
+        what = f"command is {name!r}{nearest(str(name), commands)}"
+    else:
+        close = [one for one in others if nearest(one, ["command"])]
+        said = f"; did you mean it by {close[0]!r}?" if close else ""
+        what = f"there is no command{said}"
+    where, allowed = f"{path}, field command", ", ".join(commands)
+    return SelectionError(what, where=where, allowed=allowed)
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class _Size:
 def _values(heads: Heads) -> list[Spec]:
     """Only the columns that are drawn; the numbers are the table's own."""
     names = ["layer", "head", heads.column, "low", "high", "n_prompts"]
-    names += ["p_adjusted"] if heads.is_difference else []
+    names += ["p_family"] if heads.is_difference else []
     return [
         {name: row[name] for name in names}
         for row in heads.shown.rows
@@ -141,7 +141,7 @@ def _layers(heads: Heads, size: _Size) -> list[Spec]:
     dot = {"type": "circle", "color": INK, "opacity": 1, "stroke": "white", "strokeWidth": 0.4}
     dots = {
         "transform": [
-            {"filter": f"isValid(datum.p_adjusted) && datum.p_adjusted < {heads.options.alpha}"}
+            {"filter": f"isValid(datum.p_family) && datum.p_family < {heads.options.alpha}"}
         ],
         "mark": {**dot, "size": area},
     }
@@ -176,7 +176,7 @@ def _colour(heads: Heads) -> Spec:
 
 def _tooltip(heads: Heads) -> list[Spec]:
     words = {"layer": "layer (0-based)", "head": "head (0-based)"}
-    numbers = [heads.column, "low", "high", *(["p_adjusted"] if heads.is_difference else [])]
+    numbers = [heads.column, "low", "high", *(["p_family"] if heads.is_difference else [])]
     return [
         *({"field": name, "type": "ordinal", "title": text} for name, text in words.items()),
         *({"field": name, "type": "quantitative", "format": ".4~g"} for name in numbers),

@@ -22,7 +22,7 @@ class HeadMapOptions(Style):
 
     model: str | None = None  # needed only if the summary has several
     layers: tuple[int, ...] | None = None
-    alpha: float = 0.05  # differences with p_adjusted below it get a dot
+    alpha: float = 0.05  # differences with p_family below it get a dot
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Heads:
         """How many differences survive the correction."""
         if not self.is_difference:
             return 0
-        found = self.shown.table["p_adjusted"].to_pylist()
+        found = self.shown.table["p_family"].to_pylist()
         return sum(p is not None and p < self.options.alpha for p in found)
 
     @property

@@ -38,7 +38,7 @@ def caption(heads: Heads, about: Mapping[str, str]) -> str:
         marks.append("All differences are exactly 0.")
     if heads.is_difference and heads.testable:
         n, total = heads.marked, len(heads.numbers)
-        marks.append(f"Dots: p_adjusted\xa0<\xa0{heads.options.alpha:g} ({n} of {total} heads).")
+        marks.append(f"Dots: p_family\xa0<\xa0{heads.options.alpha:g} ({n} of {total} heads).")
     elif heads.is_difference:
         marks.append("Too few prompts for a test: no dots.")
     return wording.caption(heads.shown, about=about, style=heads.options, marks=" ".join(marks))
@@ -50,8 +50,7 @@ def definition(heads: Heads, about: Mapping[str, str]) -> str:
         marks += [
             f"Difference ({_minus(heads)}): {DEFINITIONS['difference']}",
             f"p_value: {DEFINITIONS['p_value']}",
-            f"p_adjusted: {DEFINITIONS['p_adjusted']}; a dot marks p_adjusted < "
-            f"{heads.options.alpha:g}",
+            f"p_family: {DEFINITIONS['p_family']}; a dot marks p_family < {heads.options.alpha:g}",
         ]
     if wording.has_intervals(heads.shown):
         marks.append(f"Intervals in the table: {wording.interval_word(heads.shown)}")
@@ -73,7 +72,7 @@ def description(heads: Heads) -> str:
         parts.append("There are too few prompts to test any difference, so no cell has a dot.")
     elif heads.is_difference:
         parts.append(
-            f"{heads.marked} of {len(heads.numbers)} heads have p_adjusted < {style.alpha:g} "
+            f"{heads.marked} of {len(heads.numbers)} heads have p_family < {style.alpha:g} "
             "and carry a dot."
         )
     empty = len(shown.rows) - len(heads.numbers)

@@ -89,6 +89,13 @@ def _header(reading: Iterator[_Record], name: str) -> tuple[str, ...]:
     if first.problem:
         raise PromptError(first.problem, where=f"{name}, header", allowed=HEADER_FORM)
     header = tuple(cell.strip() for cell in first.cells)
+    if header[0].startswith(("{", "[")):
+        raise PromptError(
+            "the first line is JSON, not a header",
+            where=name,
+            allowed=HEADER_FORM,
+            next_step="say what the data is: --format jsonl (an object a line) or json (an array)",
+        )
     twice = [column for column, times in Counter(header).items() if times > 1]
     if twice:
         raise PromptError(

@@ -14,7 +14,16 @@ from mindshare.errors import PromptError, nearest
 from mindshare.prompts.arrow import SPLITS, STATE, dataset_rows, is_dataset, parquet_rows
 from mindshare.prompts.delimited import delimited_rows
 from mindshare.prompts.hub import PREFIX, hub_rows
-from mindshare.prompts.lines import GZIP, STDIN, checked, json_rows, jsonl_rows, opened, text_rows
+from mindshare.prompts.lines import (
+    GZIP,
+    PARQUET,
+    STDIN,
+    checked,
+    json_rows,
+    jsonl_rows,
+    opened,
+    text_rows,
+)
 from mindshare.prompts.rows import Row, Rows, broken
 
 AUTO = "auto"
@@ -100,7 +109,7 @@ def _format_of(path: Path) -> str:
         return "jsonl" if seen == b"{" else "json"
     if named == "text" and seen != b"{":
         return named
-    if named is None and start.startswith(b"PAR1"):
+    if named is None and start.startswith(PARQUET):
         return "parquet"
     if named is None and (seen == b"{" or not start.strip()):
         return "jsonl"

@@ -20,8 +20,13 @@ from mindshare.prompts.rows import Row, Rows, bad_row, broken
 
 STDIN = "-"
 GZIP = ".gz"
+PARQUET = b"PAR1"  # how such a file begins
 LONGEST_LINE = 64 << 20  # bytes: a longer one is no prompt, and must not fill the memory
 LARGEST_ARRAY = 256 << 20
+_OTHER_FORMAT = (
+    "if this is another format than JSON Lines, say which: --format csv, tsv, text or json; if "
+    "only this row is bad, mend it, or leave such rows out with --bad-rows skip"
+)
 ROW_FORM = "one of text, messages or prompt; optional id, spans, answer, group"
 
 
@@ -73,8 +78,10 @@ def json_rows(where: str) -> Rows:
 
 def _json_row(place: str, line: str) -> Row:
     try:
-        return _object_row(place, parsed(line, place, ROW_FORM))
+        return _object_row(place, parsed(line.rstrip(), place, ROW_FORM))
     except PromptError as error:
+        if place.endswith(", line 1"):  # perhaps no row of it is JSON
+            error = PromptError(error.what, where=place, allowed=ROW_FORM, next_step=_OTHER_FORMAT)
         return Row(place, problem=error)
 
 
@@ -100,9 +107,13 @@ def _decoded_lines(where: str) -> Iterator[tuple[str, str | PromptError]]:
 
 def lines(where: str) -> Iterator[bytes]:
     """The lines, with their ends, one at a time."""
-    name = label(where)
+    name, first = label(where), True
     with opened(where) as file:
         while line := _next_line(file, name):
+            if first and line.startswith(PARQUET):
+                step = "say so: --format parquet"
+                raise PromptError("this is a Parquet file, not text", where=name, next_step=step)
+            first = False
             if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                 raise PromptError(
                     f"a line has more than {LONGEST_LINE >> 20} MB",

@@ -16,7 +16,6 @@ from mindshare.errors import PromptError, nearest
 from mindshare.prompts.columns import Columns, choose_columns, require_column
 from mindshare.prompts.filters import Filter, parse_filter
 from mindshare.prompts.formats import AUTO, open_rows
-from mindshare.prompts.lines import ROW_FORM
 from mindshare.prompts.prompt import Prompt
 from mindshare.prompts.rows import Row
 from mindshare.prompts.sampling import sampled
@@ -180,12 +179,17 @@ class DataReader:
 
     def _nothing(self) -> PromptError:
         if not self.rows:
-            return PromptError("the data has no rows", where=self.name, allowed=ROW_FORM)
+            return PromptError(
+                "the data has no rows",
+                where=self.name,
+                next_step="check that the file was written whole, and that it is the right one",
+            )
         if self.bad:
             what = f"no row can be used; {len(self.bad)} of {self.rows} are bad, the first of them "
             return PromptError(f"{what}because {self.bad[0].reason}", where=self.bad[0].place)
         return PromptError(
-            f"none of {self.rows} rows passes the filters",
+            f"none of {self.rows} rows passes {' and '.join(self.source.filters)}",
             where=self.name,
-            allowed=" and ".join(self.source.filters),
+            next_step="look at the values of the column (numbers are compared as numbers, all "
+            "else character by character), or leave the filter out",
         )

@@ -157,7 +157,7 @@ def _contrast(rows: Sequence[Row], caption: str) -> NumberTable:
     a, b = rows[0]["model_a"], rows[0]["model_b"]
     keys = [k for k in ("queries", "layer", "head", "class") if _telling(rows, k)]
     wide = [*keys, a, b, f"{b} − {a}", "p, corrected"]
-    tips = {"p, corrected": DEFINITIONS["p_adjusted"], f"{b} − {a}": DEFINITIONS["difference"]}
+    tips = {"p, corrected": DEFINITIONS["p_family"], f"{b} − {a}": DEFINITIONS["difference"]}
     return NumberTable(
         caption=caption,
         columns=tuple(
@@ -169,7 +169,7 @@ def _contrast(rows: Sequence[Row], caption: str) -> NumberTable:
                 shown_value(row["mean_a"]),
                 shown_value(row["mean_b"]),
                 with_interval(row, "difference"),
-                shown_value(row["p_adjusted"]),
+                shown_value(row["p_family"]),
             )
             for row in rows
         ),

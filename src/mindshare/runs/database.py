@@ -170,8 +170,9 @@ def _require_content(path: Path) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
+        empty = isinstance(error, FileNotFoundError) and path.parent.is_dir()
         raise OutputError(
-            f"there is no run in {path.parent}: {error.strerror}",
+            f"there is no run in {path.parent}{'' if empty else f': {error.strerror}'}",
             next_step="name a folder that holds run.sqlite; `mindshare runs DIR` lists them",
         ) from error
     if size == 0:

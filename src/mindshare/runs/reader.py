@@ -171,12 +171,31 @@ class Reader:
             "FROM plan p JOIN model m ON m.id = p.model LEFT JOIN item i ON i.hash = p.item "
             "GROUP BY 1, 2, 3, 4, 5"
         )
-        counts = {label: Count(label, tokens_waiting=0) for label in self.labels}
+        expected = self.expected
+        known = dict.fromkeys((*self.labels, *expected))
+        counts = {label: Count(label, tokens_waiting=0) for label in known}
         for label, wanted, has, whole, failed, number, *tokens in rows:
             layers = None if wanted is None else layers_read(wanted)
             state = _state(has, whole, bool(failed), layers)
             counts[label] = _counted(counts[label], state, number, tokens)
-        return list(counts.values())
+        return [_with_rest(count, expected.get(count.label, 0)) for count in counts.values()]
+
+    @property
+    def expected(self) -> dict[str, int]:
+        """How many prompts each model of the last command is to see; empty if it did not say."""
+        rows = self._rows("SELECT value FROM meta WHERE key = 'expected'")
+        return dict(json.loads(rows[0][0])) if rows else {}
+
+    def unasked(self) -> int:
+        """Results that are kept, but that the last command did not ask for."""
+        marks = ",".join("?" * len(self.expected))
+        among = f"WHERE m.label IN ({marks})" if marks else ""
+        ((number,),) = self._rows(
+            "SELECT COUNT(*) FROM item WHERE reason IS NULL AND hash NOT IN "
+            f"(SELECT p.item FROM plan p JOIN model m ON m.id = p.model {among})",
+            *self.expected,
+        )
+        return int(number)
 
     def session(self) -> Session | None:
         """The last time that a process was at work here."""
@@ -273,6 +292,14 @@ def _counted(count: Count, state: State, number: int, tokens: list[int | None]) 
             count, tokens_waiting=(count.tokens_waiting or 0) + planned if sure else None
         )
     return count
+
+
+def _with_rest(count: Count, expected: int) -> Count:
+    """Prompts that no plan names yet are waiting, too."""
+    rest = expected - count.total
+    if rest <= 0:
+        return count
+    return replace(count, waiting=count.waiting + rest, tokens_waiting=None)
 
 
 def _chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -49,6 +49,7 @@ class RunStatus:
     seconds_left: float | None  # only while it runs
     failures: tuple[Failure, ...]  # the first few
     session: Session | None
+    unasked: int = 0  # results kept that the last command's tables do not hold
 
     @property
     def total(self) -> Count:
@@ -73,6 +74,7 @@ class RunStatus:
             "definition": self.definition,
             "models": {model.label: _numbers(model) for model in self.models},
             "failures": [vars(failure) for failure in self.failures],
+            "unasked": self.unasked,
             **_session(self.session),
         }
 
@@ -83,6 +85,7 @@ def run_status(folder: str | Path, *, failures: int = 5) -> RunStatus:
         counts = tuple(reader.counts())
         session, samples = reader.session(), reader.pace()
         definition, empty = definition_hash(reader.definition), reader.empty
+        unasked = reader.unasked()
         failed = [
             Failure(label, one.planned.prompt, one.planned.place, one.reason or "")
             for label, one in (reader.failures(failures) if failures else [])
@@ -96,6 +99,7 @@ def run_status(folder: str | Path, *, failures: int = 5) -> RunStatus:
         seconds_left=None,
         failures=tuple(failed),
         session=session,
+        unasked=unasked,
     )
     if phase != "running":
         return found

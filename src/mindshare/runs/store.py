@@ -82,6 +82,22 @@ class Store(Reader):
             lock.release()
             raise
 
+    @staticmethod
+    def check(folder: str | Path, definition: Mapping[str, Any]) -> None:
+        """Refuse a run that could not be gone on with, before work is done for it."""
+        folder = Path(folder)
+        if not (folder / DATABASE).exists():
+            return
+        lock = lock_run(folder)
+        if lock is None:
+            raise taken(folder, _last_writer(folder))
+        try:
+            with Reader.at(folder) as there:
+                if not there.empty:
+                    _require_same(there, plain(definition))
+        finally:
+            lock.release()
+
     def close(self) -> None:
         """Say that the work has ended, and let others write."""
         with self._alone:
@@ -119,6 +135,15 @@ class Store(Reader):
             self._write("DELETE FROM plan WHERE model = ? AND place >= ?", model, first)
             return first + self._plan_rows(model, prompts, first)
 
+    def expect(self, prompts: Mapping[str, int]) -> None:
+        """Say beforehand which models are to see how many prompts, as plans come in pieces."""
+        with self._transaction():
+            self._write(
+                "INSERT INTO meta VALUES ('expected', ?) "
+                "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                as_json(prompts),
+            )
+
     def forget(self, label: str) -> None:
         """Take a model out of the plan; its results stay."""
         with self._transaction():
@@ -149,17 +174,10 @@ class Store(Reader):
         last = self.session()
         if last is not None and last.ended is None:
             check_whole(self.path, self._connection)
-        differ = differences(self.definition, definition)
-        if differ and self.empty:  # nothing that could be mixed
+        if self.empty:  # nothing that could be mixed
             self._redefine(definition)
-        elif differ:
-            lines = [f"{one.name}: {one.a_text} there, {one.b_text} now" for one in differ]
-            raise OutputError(
-                f"{self.folder} holds a run with another definition, and two are never mixed\n"
-                + "\n".join(lines),
-                next_step="choose another folder (--out; in Python, into=), or forget that run "
-                "with --replace (mindshare.study.Into(…, replace=True))",
-            )
+        else:
+            _require_same(self, definition)
 
     def _redefine(self, definition: Mapping[str, Any]) -> None:
         with self._transaction():
@@ -284,6 +302,20 @@ def _opened(
         store._connection.close()
         raise
     return store
+
+
+def _require_same(there: Reader, definition: Mapping[str, Any]) -> None:
+    """Two definitions are never mixed."""
+    differ = differences(there.definition, definition)
+    if not differ:
+        return
+    lines = [f"{one.name}: {one.a_text} there, {one.b_text} now" for one in differ]
+    raise OutputError(
+        f"{there.folder} holds a run with another definition, and two are never mixed\n"
+        + "\n".join(lines),
+        next_step="choose another folder (--out; in Python, into=), or forget that run with "
+        "--replace (mindshare.study.Into(…, replace=True))",
+    )
 
 
 def _last_writer(folder: Path) -> Writer | None:

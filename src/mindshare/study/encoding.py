@@ -50,10 +50,12 @@ def encode_for(
     )
     limit = loaded.context_length
     if limit is not None and len(encoded) > limit and not any_length:
+        skip = ", or leave such rows out with --bad-rows skip" if prompt.place else ""
         raise PromptError(
             f"prompt {prompt.id} has {len(encoded)} tokens, more than the {limit} that "
             f"{loaded.name} can hold",
-            next_step="shorten the prompt or choose a model with a longer context",
+            where=prompt.place,
+            next_step=f"shorten the prompt or choose a model with a longer context{skip}",
         )
     return encoded
 

@@ -5,15 +5,18 @@ Where memory runs out, the batch is halved and later ones are smaller; the numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from mindshare.errors import MindshareError
 
 if TYPE_CHECKING:
     import torch
 
-    from mindshare.attention.batches import Answer, Asked, Job
+    from mindshare.attention.batches import Answer, Asked, Batchable, Job
+
+B = TypeVar("B", bound="Batchable")
+R = TypeVar("R")
 
 
 class Answering(Protocol):
@@ -35,37 +38,56 @@ class Passes:
     workers = 1
 
     def __init__(self, model: torch.nn.Module, *, tokens: int | None = None) -> None:
-        from mindshare.attention.batches import TOKENS
         from mindshare.attention.invariance import may_share
 
-        self.model = model
-        self.tokens = tokens or TOKENS  # of one batch
+        self.model, self._fitting = model, Fitting(tokens)
         self._may_share = may_share(model)
 
     def answers(self, jobs: Sequence[Job], asked: Asked) -> Iterator[list[Answer]]:
-        from mindshare.attention.batches import batches
+        from mindshare.attention.batches import run_batch
 
         # A prompt fed in pieces has a pass of its own.
         together = self._may_share and asked.chunk_tokens is None
-        for batch in batches(jobs, together=together, tokens=lambda: self.tokens):
-            yield from self._answers(batch, asked, together)
 
-    def _answers(self, batch: list[Job], asked: Asked, padded: bool) -> Iterator[list[Answer]]:
-        from mindshare.attention.batches import run_batch
+        def answer(batch: list[Job]) -> list[Answer]:
+            return run_batch(self.model, batch, asked, padded=together)
+
+        return self._fitting.run(jobs, answer, together=together)
+
+
+class Fitting:
+    """Batches that fit into memory, whatever is done in a pass."""
+
+    def __init__(self, tokens: int | None = None) -> None:
+        from mindshare.attention.batches import TOKENS
+
+        self.tokens = tokens or TOKENS  # of one batch
+
+    def run(
+        self, jobs: Iterable[B], one_pass: Callable[[list[B]], R], *, together: bool
+    ) -> Iterator[R]:
+        """What comes of every batch; a pass that fails is made again in halves."""
+        from mindshare.attention.batches import batches
+
+        for batch in batches(jobs, together=together, tokens=lambda: self.tokens):
+            yield from self._halved(batch, one_pass)
+
+    def _halved(self, batch: list[B], one_pass: Callable[[list[B]], R]) -> Iterator[R]:
+        from mindshare.attention.batches import padded_length
 
         try:
-            found = run_batch(self.model, batch, asked, padded=padded)
+            found = one_pass(batch)
         except (MindshareError, MemoryError, RuntimeError) as error:
             if len(batch) == 1 or not _splitting_helps(error):
                 raise
             if not isinstance(error, MindshareError):
-                self.tokens = max(batch[0].padded, self.tokens // 2)
+                self.tokens = max(padded_length(batch[0]), self.tokens // 2)
         else:
             yield found
             return
         middle = len(batch) // 2
         for half in (batch[:middle], batch[middle:]):
-            yield from self._answers(half, asked, padded)
+            yield from self._halved(half, one_pass)
 
 
 def _splitting_helps(error: Exception) -> bool:

@@ -67,7 +67,7 @@ def measure(
         return Asking.of(loaded, study, progress=progress).measure(items)
     from mindshare.study.storing import Into, write_tables
 
-    with Into.of(into).open(fixed_parts(study)) as keeping:
+    with Into.of(into).open(fixed_parts(study), {loaded.name: len(items)}) as keeping:
         report = progress or keeping.progress(loaded.name)
         shelf = keeping.shelf(loaded.name)
         asking = Asking.of(loaded, study, shelf=shelf, progress=report)

@@ -1,6 +1,6 @@
 """A run's store as the shelf of one model's answers; and answers → Parquet tables in its folder.
 
-    with Into("results/maps").open(fixed_parts(study)) as keeping:
+    with Into("results/maps").open(fixed_parts(study), {"smollm2": len(prompts)}) as keeping:
         asking = Asking.of(loaded, study, shelf=keeping.shelf("smollm2"))
         write_tables(asking, prompts, keeping)
 
@@ -49,9 +49,17 @@ class Into:
     def of(cls, given: str | Path | Into) -> Into:
         return given if isinstance(given, Into) else cls(given)
 
-    def open(self, definition: Mapping[str, Any], *, models: int = 1) -> Keeping:
+    def check(self, definition: Mapping[str, Any]) -> None:
+        """Refuse at once what `open` would refuse after prompts were read and models loaded."""
+        if not self.replace:
+            Store.check(self.folder, definition)
+
+    def open(self, definition: Mapping[str, Any], expected: Mapping[str, int]) -> Keeping:
+        """`expected`: how many prompts each model is to see, by its label."""
         store = Store.open(self.folder, definition, replace=self.replace)
-        return Keeping(store, self, models)
+        first, *others = expected.items()
+        store.expect({first[0]: first[1] + len(self.unread), **dict(others)})
+        return Keeping(store, self, len(expected))
 
 
 @dataclass

@@ -18,6 +18,7 @@ import numpy as np
 from mindshare.models import LoadedModel
 from mindshare.study.inserting import InsertionStudy
 from mindshare.study.insertion_rows import VersionNumbers
+from mindshare.study.passes import Fitting
 from mindshare.study.versions import Version, Versions
 
 if TYPE_CHECKING:
@@ -102,16 +103,18 @@ class _Runner:
     study: InsertionStudy
     together: bool
     done: Callable[[int], None]
+    fitting: Fitting = field(default_factory=Fitting)
 
     def all(self, passes: Sequence[_Pass]) -> dict[tuple[int, int], VersionNumbers]:
-        from mindshare.attention.batches import TOKENS, batches
-
         found: dict[tuple[int, int], VersionNumbers] = {}
-        for batch in batches(passes, together=self.together, tokens=lambda: TOKENS):
-            watcher = self._watch(batch)
-            found |= {one.item: _numbers(watcher, row, one) for row, one in enumerate(batch)}
-            self.done(len(batch))
+        for some in self.fitting.run(passes, self._numbers_of, together=self.together):
+            found |= some
+            self.done(len(some))
         return found
+
+    def _numbers_of(self, batch: Sequence[_Pass]) -> dict[tuple[int, int], VersionNumbers]:
+        watcher = self._watch(batch)
+        return {one.item: _numbers(watcher, row, one) for row, one in enumerate(batch)}
 
     def _watch(self, batch: Sequence[_Pass]) -> Watcher:
         import torch
