@@ -67,12 +67,14 @@ def test_asking_for_less_makes_smaller_tables_and_says_so(
     before = tables(place / "run")
     less = mindshare("shares", llama, *options(rows), "--limit", 8, "--out", "run")
     assert less.code == 0, less.err
-    assert "16 results of earlier commands stay in the store" in " ".join(less.err.split())
+    assert "results of earlier commands (16)" in " ".join(less.err.split())
     assert json.loads(mindshare("status", "run", "--json").out)["unasked"] == 16
     again = mindshare("shares", llama, *options(rows), "--out", "run")
     assert again.code == 0, again.err
-    assert "stay in the store" not in again.err
+    assert "Kept in the store" not in again.err
     assert tables(place / "run") == before
+    fewer = mindshare("shares", llama, *options(rows), "--layers", "1", "--out", "run")
+    assert "asked for: layers 0" in " ".join(fewer.err.split())
 
 
 def test_a_prompt_that_is_too_long_is_named_with_its_row(

@@ -21,7 +21,7 @@ PHYS, INSTRUCT = "Qwen-Phys", "Qwen-Instruct"
 CLASSES = ("hash", "star", "space")
 ABOUT = {
     "mindshare.measure": "mass",
-    "mindshare.interval": "percentile bootstrap",
+    "mindshare.interval": "t-widened percentile bootstrap",
     "mindshare.unit": "prompt",
     "mindshare.confidence": "0.95",
     "mindshare.resamples": "10000",

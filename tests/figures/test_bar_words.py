@@ -48,7 +48,10 @@ def test_single_heads_are_named() -> None:
 
 def test_the_definition_says_what_whiskers_show() -> None:
     text = class_bars(reading()).definition
-    assert "Whiskers: 95\xa0% percentile bootstrap over prompts (10,000 resamples, seed 0)" in text
+    assert (
+        "Whiskers: 95\xa0% t-widened percentile bootstrap over prompts (10,000 resamples, seed 0)"
+        in text
+    )
     assert "not an interval of the total" in text
     assert "No intervals: too few prompts." in class_bars(reading(n_prompts=1)).definition
     quiet = class_bars(reading(), ClassBarsOptions(whiskers=False)).definition

@@ -38,8 +38,10 @@ def test_class_rules_come_from_the_study_or_from_the_caller() -> None:
 
 def test_an_interval_says_what_was_resampled() -> None:
     alone, together = of_reading(), of_reading(**{"mindshare.unit": "group"})
-    assert "percentile bootstrap over prompts (10,000" in interval_word(alone)
-    assert "percentile bootstrap over groups of prompts (10,000" in interval_word(together)
+    assert "t-widened percentile bootstrap over prompts (10,000" in interval_word(alone)
+    assert "t-widened percentile bootstrap over groups of prompts (10,000" in interval_word(
+        together
+    )
 
 
 def test_the_caption_is_short_and_complete() -> None:

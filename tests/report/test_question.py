@@ -50,7 +50,7 @@ def with_intervals(saved: Saved, unit: str = "prompt") -> Saved:
 def test_intervals_are_defined_where_there_are_any(saved: dict[str, Saved]) -> None:
     assert "resamples" not in words(definition(saved["shares"]))
     text = words(definition(with_intervals(saved["shares"])))
-    assert "95 % percentile bootstrap over the prompts (200 resamples, seed 0)" in text
+    assert "95 % t-widened percentile bootstrap over the prompts (200 resamples, seed 0)" in text
     text = words(definition(with_intervals(saved["shares"], "group")))
     assert "bootstrap over the groups of prompts (200" in text
 

@@ -187,7 +187,7 @@ def test_the_table_says_how_it_was_made() -> None:
     assert {k.decode(): v.decode() for k, v in found.schema.metadata.items()} == {
         "mindshare.study": "abc",
         "mindshare.measure": "shape, factor",
-        "mindshare.interval": "percentile bootstrap",
+        "mindshare.interval": "t-widened percentile bootstrap",
         "mindshare.unit": "prompt",
         "mindshare.confidence": "0.95",
         "mindshare.resamples": "500",

@@ -47,7 +47,7 @@ def test_the_table_says_how_it_was_made() -> None:
     assert about == {
         "mindshare.study": "abc",
         "mindshare.measure": "lift",
-        "mindshare.interval": "percentile bootstrap",
+        "mindshare.interval": "t-widened percentile bootstrap",
         "mindshare.unit": "prompt",
         "mindshare.confidence": "0.95",
         "mindshare.resamples": "500",

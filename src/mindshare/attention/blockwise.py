@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import torch
 
 from mindshare.attention.call import AttentionCall, Found, Scratch, Wanted
+from mindshare.attention.evenly import pieces
 
 _ROWS = 192  # rows of one matrix product
 _TILE_BYTES = 64 * 2**20  # the largest tile; long sequences get fewer rows
@@ -195,7 +196,8 @@ class _Blockwise:
             self._put(self.given, tile, self._masses(tile))
         if self.entropy is not None:
             terms = self.scratch.take("terms", tile.attention.shape, tile.attention)
-            torch.special.entr(tile.attention, out=terms)
+            for part in pieces(terms.numel()):
+                torch.special.entr(tile.attention.view(-1)[part], out=terms.view(-1)[part])
             self._put(self.entropy, tile, terms.sum(-1))
         if self.distance is not None:
             self._distance(tile)
@@ -210,7 +212,10 @@ class _Blockwise:
         query, rows, scores = band.query[tile.chosen].flatten(0, 1), tile.products, tile.attention
         torch.baddbmm(rows, query, keys, beta=0, alpha=self.call.scale, out=rows)
         if self.call.softcap is not None:
-            scores.div_(self.call.softcap).tanh_().mul_(self.call.softcap)
+            scores.div_(self.call.softcap)
+            for part in pieces(scores.numel()):
+                scores.view(-1)[part].tanh_()
+            scores.mul_(self.call.softcap)
         if self.call.bias is not None:
             scores.add_(self._bias(tile))
         if band.hidden is not None:
@@ -224,7 +229,9 @@ class _Blockwise:
         logits = sinks.repeat(self.batch, 1)[tile.chosen, None, :, None, None]
         scores = tile.attention
         top = torch.maximum(scores.amax(-1, keepdim=True), logits)
-        scores.sub_(top).exp_()
+        scores.sub_(top)
+        for part in pieces(scores.numel()):
+            scores.view(-1)[part].exp_()
         scores.div_(scores.sum(-1, keepdim=True) + (logits - top).exp())
 
     def _values(self, tile: _Tile) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from mindshare.attention.chunks import require_chunkable
+from mindshare.attention.evenly import evenly
 from mindshare.attention.interface import watching
 from mindshare.attention.watcher import Onlooker, Request, Watcher, require_finite
 from mindshare.errors import SelectionError, UnsupportedModelError
@@ -37,7 +38,7 @@ def run_pass(
     chunk = chunk_tokens or input_ids.shape[1]
     if chunk < input_ids.shape[1]:
         require_chunkable(model, decoder)
-    with torch.inference_mode(), watching(model, watcher):
+    with torch.inference_mode(), watching(model, watcher), evenly(model):
         if chunk >= input_ids.shape[1]:
             forward(decoder, input_ids, mask, use_cache=False)
         else:

@@ -24,11 +24,12 @@ _TOLERANCE = 2e-4  # padding may change the last digits, and nothing else
 
 def may_share(model: torch.nn.Module) -> bool:
     """Whether prompts may be padded and share passes; remembered, or found out now."""
-    known = remembered(model, "sharing")
+    subject = f"sharing/{torch.get_num_threads()}"  # how work is split may decide it
+    known = remembered(model, subject)
     if known is not None:
         return bool(known.get("may_share"))
     answer = invariant(model)
-    remember(model, "sharing", {"may_share": answer})
+    remember(model, subject, {"may_share": answer})
     return answer
 
 

@@ -217,12 +217,10 @@ def sentences(found: Measurement) -> list[str]:
 
     summary = summaries(found)[0]
     space = summary.mean("space")
-    sinks = found.table("prompts")["sink_rate"][0].as_py()
     return [
         f"{_peak(summary, 'hash')} {_peak(summary, 'star')} Whitespace gets {_against(space)} than "
-        f"its share: {space.mass:.4f}, mean over layers, heads and queries, where uniform "
-        f"attention would give it {space.expected:.4f}; {100 * sinks:.0f} % of the heads give the "
-        "first token alone more than 0.3."
+        f"uniform attention would give it: {space.mass:.4f} instead of {space.expected:.4f}, mean "
+        "over layers, heads and queries."
     ]
 
 

@@ -67,7 +67,7 @@ def run(
     """
     from mindshare.cli.app import command
     from mindshare.cli.study_file import read_study
-    from mindshare.errors import SelectionError
+    from mindshare.errors import MindshareError, SelectionError
 
     commands = {name: one for name, one in command().commands.items() if name in RUNNABLE}
     arguments = read_study(file, commands)
@@ -77,6 +77,11 @@ def run(
     place = _place(on, address, workers, name)
     try:
         commands[name].main(rest, prog_name=f"mindshare {name}", standalone_mode=False, obj=place)
+    except MindshareError as error:
+        if error.where is None:  # whatever it is, the file says it
+            parts = {"allowed": error.allowed, "next_step": error.next_step}
+            raise type(error)(error.what, where=str(file), **parts) from None
+        raise
     except Exception as error:
         if not hasattr(error, "format_message"):  # not the parser's
             raise

@@ -36,12 +36,12 @@ def status(
     """
     from mindshare.runs import run_status
 
-    found = run_status(run)
+    found = run_status(run, failures=None if as_json else 5)
     if as_json:
         _print_json(found, pretty=not watch)
         while watch and found.phase == "running":
             time.sleep(_EVERY)
-            found = run_status(run)
+            found = run_status(run, failures=None)
             _print_json(found, pretty=False)
     elif watch and found.phase == "running":
         _watch(run)
@@ -65,18 +65,21 @@ def status_lines(found: RunStatus, *, now: float) -> Iterator[str]:
     yield ", ".join(part for part in (f"{total.tokens:,} tokens", pace, left) if part)
     yield from _times(found, now)
     yield from _failures(found)
-    if found.unasked:
-        yield unasked_words(found)
+    yield from unasked_words(found)
 
 
-def unasked_words(found: RunStatus) -> str:
-    from mindshare.cli.numbers import counted
+def unasked_words(found: RunStatus) -> Iterator[str]:
+    """What the tables would hold, too, if the last command had asked for it."""
+    from mindshare.naming import layer_ranges
 
-    return (
-        f"{counted(found.unasked, 'result')} of earlier commands stay in the store, but not in the "
-        "tables: the last command asked for less. The earlier command brings them back, and "
-        "measures nothing again"
-    )
+    kept = [f"results of earlier commands ({found.unasked:,})"] if found.unasked else []
+    if found.unasked_layers:
+        kept.append(f"layers {layer_ranges(sorted(found.unasked_layers))}")
+    if kept:
+        yield (
+            f"Kept in the store, but not in the tables, which hold what the last command asked "
+            f"for: {' and '.join(kept)}. A command that asks for them measures nothing again"
+        )
 
 
 def warn_of_unasked(run: Path) -> None:
@@ -84,9 +87,8 @@ def warn_of_unasked(run: Path) -> None:
     from mindshare.cli.screen import warn
     from mindshare.runs import run_status
 
-    found = run_status(run, failures=0)
-    if found.unasked:
-        warn(unasked_words(found))
+    for words in unasked_words(run_status(run, failures=0)):
+        warn(words)
 
 
 def _phase(found: RunStatus) -> str:
@@ -120,9 +122,10 @@ def _times(found: RunStatus, now: float) -> Iterator[str]:
 def _failures(found: RunStatus) -> Iterator[str]:
     if not found.failures:
         return
-    yield "The first failures:" if len(found.failures) < found.total.failed else "Failures:"
+    shown, all_ = len(found.failures), found.total.failed
+    yield "Failures:" if shown == all_ else f"The first {shown} of {all_} failures (all: --json):"
     for one in found.failures:
-        place = f" ({one.place})" if one.place else ""
+        place = f" ({one.place})" if one.place and one.place not in one.prompt else ""
         model = f"{one.label}, " if len(found.models) > 1 else ""
         yield f"  {model}{one.prompt}{place}: {' '.join(one.reason.split())}"
 

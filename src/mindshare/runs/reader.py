@@ -153,8 +153,8 @@ class Reader:
                 yield Status(Planned(*planned), state, reason if state == "failed" else None)
             first += len(rows)
 
-    def failures(self, limit: int = 10) -> list[tuple[str, Status]]:
-        """The first that failed, with their model's label."""
+    def failures(self, limit: int | None = 10) -> list[tuple[str, Status]]:
+        """The first that failed, or all, with their model's label."""
         failed = (
             (label, status)
             for label in self.labels
@@ -185,6 +185,22 @@ class Reader:
         """How many prompts each model of the last command is to see; empty if it did not say."""
         rows = self._rows("SELECT value FROM meta WHERE key = 'expected'")
         return dict(json.loads(rows[0][0])) if rows else {}
+
+    def unasked_layers(self) -> frozenset[int]:
+        """Layers that planned prompts have, but that the last command did not ask for."""
+        rows = self._rows(
+            "SELECT DISTINCT m.label, m.layers, i.layers FROM plan p "
+            "JOIN model m ON m.id = p.model JOIN item i ON i.hash = p.item "
+            "WHERE m.layers IS NOT NULL"
+        )
+        asked = self.expected
+        return frozenset().union(
+            *(
+                layers_read(has) - layers_read(wanted)
+                for label, wanted, has in rows
+                if not asked or label in asked
+            )
+        )
 
     def unasked(self) -> int:
         """Results that are kept, but that the last command did not ask for."""

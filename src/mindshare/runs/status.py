@@ -49,7 +49,9 @@ class RunStatus:
     seconds_left: float | None  # only while it runs
     failures: tuple[Failure, ...]  # the first few
     session: Session | None
-    unasked: int = 0  # results kept that the last command's tables do not hold
+    # Kept, but not in the tables of the last command:
+    unasked: int = 0  # results
+    unasked_layers: frozenset[int] = frozenset()  # of results that are
 
     @property
     def total(self) -> Count:
@@ -75,20 +77,21 @@ class RunStatus:
             "models": {model.label: _numbers(model) for model in self.models},
             "failures": [vars(failure) for failure in self.failures],
             "unasked": self.unasked,
+            "unasked_layers": sorted(self.unasked_layers),
             **_session(self.session),
         }
 
 
-def run_status(folder: str | Path, *, failures: int = 5) -> RunStatus:
-    """How far the run in a folder is, with the first few failures."""
+def run_status(folder: str | Path, *, failures: int | None = 5) -> RunStatus:
+    """How far the run in a folder is, with the first few failures (None: all of them)."""
     with Reader.at(folder) as reader:
         counts = tuple(reader.counts())
         session, samples = reader.session(), reader.pace()
         definition, empty = definition_hash(reader.definition), reader.empty
-        unasked = reader.unasked()
+        unasked, unasked_layers = reader.unasked(), reader.unasked_layers()
         failed = [
             Failure(label, one.planned.prompt, one.planned.place, one.reason or "")
-            for label, one in (reader.failures(failures) if failures else [])
+            for label, one in reader.failures(failures)
         ]
     waiting = sum(count.waiting for count in counts)
     phase = _phase(Path(folder), session, waiting)
@@ -100,6 +103,7 @@ def run_status(folder: str | Path, *, failures: int = 5) -> RunStatus:
         failures=tuple(failed),
         session=session,
         unasked=unasked,
+        unasked_layers=unasked_layers,
     )
     if phase != "running":
         return found

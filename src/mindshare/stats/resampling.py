@@ -31,7 +31,7 @@ from statistics import NormalDist
 from mindshare.errors import SelectionError, nearest
 from mindshare.stats.student import critical
 
-INTERVALS = {"percentile": "percentile bootstrap", "bca": "BCa bootstrap"}
+INTERVALS = {"percentile": "t-widened percentile bootstrap", "bca": "BCa bootstrap"}
 UNITS = ("prompt", "group")
 _FEWEST = 100  # resamples below this say nothing about the tails
 

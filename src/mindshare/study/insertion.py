@@ -95,6 +95,7 @@ def _all_numbers(
             numbers = next(new) if known is None else known
             if kept is not None and known is None:
                 kept.put(versions, numbers)
+                report(0)  # its tokens count from here
             yield versions, numbers
 
 

@@ -178,7 +178,7 @@ class Stored:
 
     def leave_out(self, unread: Sequence[tuple[str, str]]) -> None:
         """Rows that gave no prompt: planned and failed, so that they never vanish."""
-        self._fail([(f"row without a prompt, {place}", place, why) for place, why in unread])
+        self._fail([(f"row not used, {place}", place, why) for place, why in unread])
 
     def _fail(self, failed: Sequence[tuple[str, str | None, str]]) -> None:
         """(name, place, reason) of each; all of them reach the disk at once."""

@@ -17,7 +17,7 @@ from mindshare.table import table
 STUDY = '{"near": 0, "queries": "all"}'
 ABOUT = {"mindshare.definition": STUDY}
 RESAMPLED = {
-    "mindshare.interval": "percentile bootstrap",
+    "mindshare.interval": "t-widened percentile bootstrap",
     "mindshare.confidence": "0.95",
     "mindshare.resamples": "10000",
     "mindshare.seed": "0",

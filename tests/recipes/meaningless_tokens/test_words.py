@@ -31,6 +31,9 @@ def chart(*, problems: int = 6, **numbers: Any) -> Chart:
             "response": response,
             "conditions": _conditions(response),
             "by_layer": summarise_response({"m": response}, over_heads=True, options=QUICK),
+            "overall": summarise_response(
+                {"m": response}, over_heads=True, over_layers=True, options=QUICK
+            ),
             "summary": summarise_response({"m": response}, options=QUICK),
         },
         measurements={},

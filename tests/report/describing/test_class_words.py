@@ -19,7 +19,7 @@ def test_the_overview_says_what_was_measured() -> None:
         "of 2 models (Base and Tuned), over 12 prompts; attention of the last token."
     )
     assert others[1].startswith(
-        "In brackets: 95 % percentile bootstrap over prompts (200 resamples"
+        "In brackets: 95 % t-widened percentile bootstrap over prompts (200 resamples"
     )
     assert others[2] == (
         "Said to differ from zero: paired differences with p < 0.05 (permutation test, corrected "
@@ -32,7 +32,10 @@ def test_groups_of_prompts_are_said_to_be_groups() -> None:
     about = dict(summary.schema.metadata) | {b"mindshare.unit": b"group"}
     grouped = {"summary": summary.replace_schema_metadata(about)}
     text = describe(grouped, kind="classes").text
-    assert "In brackets: 95 % percentile bootstrap over groups of prompts (200 resamples" in text
+    assert (
+        "In brackets: 95 % t-widened percentile bootstrap over groups of prompts (200 resamples"
+        in text
+    )
 
 
 def test_one_prompt_is_said_to_be_one() -> None:

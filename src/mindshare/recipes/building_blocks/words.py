@@ -89,7 +89,7 @@ def _by_layer(found: Findings, name: str) -> str:
         if own:
             top = max(own, key=lambda layer: abs(own[layer]["difference"]))
             most = f"layer {top} ({_change(own[top])})"
-            at = f"{phrases.layers(list(own))}, most in {most}" if len(own) > 1 else most
+            at = f"{phrases.layers(list(own))}, of these most in {most}" if len(own) > 1 else most
             parts.append(f"{word} in {at}")
     rest = "; undecided in the others" if len(told) < len(rows) else ""
     return f"Of all {len(rows)} layers: {'; '.join(parts)}{rest}."
@@ -102,11 +102,15 @@ def _glyph(found: Findings, name: str) -> Iterator[str]:
         return
     rest = [layer for layer, row in rows.items() if not _differs(row)]
     undecided = f"; undecided in {phrases.layers(rest)}" if rest else ""
-    yield f"Change in the mass of {name} ({WHOSE}): {'; '.join(changes)}{undecided}."
+    yield f"Change in the mass of {name} ({_minus(found)}): {'; '.join(changes)}{undecided}."
 
 
 def _part(found: Findings, name: str) -> str:
-    return f"Change in the mass of the {name} prompt ({WHOSE}). {_by_layer(found, name)}"
+    return f"Change in the mass of the {name} prompt ({_minus(found)}). {_by_layer(found, name)}"
+
+
+def _minus(found: Findings) -> str:
+    return f"{found.tuned} minus {found.base}; {WHOSE}"
 
 
 def _heads(found: Findings) -> str:

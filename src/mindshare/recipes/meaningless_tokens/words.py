@@ -53,9 +53,15 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Responses:
-    """A `response` table, asked for means over heads, problem by problem."""
+    """The `response` table and its means over problems, as the tables beside it have them."""
 
     table: pa.Table
+    by_layer: pa.Table
+    overall: pa.Table
+
+    @classmethod
+    def of(cls, chart: Chart) -> Responses:
+        return cls(*(chart.tables[name] for name in ("response", "by_layer", "overall")))
 
     def per_prompt(self, condition: str, measure: str, layer: int | None = None) -> np.ndarray:
         chosen = pc.equal(self.table["condition"], condition)
@@ -66,7 +72,13 @@ class Responses:
         return np.asarray(rows[f"{measure}_mean"].to_numpy(), dtype=float)
 
     def mean(self, condition: str, measure: str, layer: int | None = None) -> Estimate:
-        return estimate(self.per_prompt(condition, measure, layer))
+        """A cell of `by_layer` or, over all layers, of `overall`."""
+        (row,) = (
+            row
+            for row in (self.overall if layer is None else self.by_layer).to_pylist()
+            if (row["condition"], row["measure"], row["layer"]) == (condition, measure, layer)
+        )
+        return Estimate(number_of(row, row["mean"]))
 
     def differ(self, a: tuple[str, str], b: tuple[str, str], layer: int | None = None) -> Estimate:
         """b − a, paired by problem; each is (condition, measure)."""
@@ -101,19 +113,19 @@ def estimate(values: np.ndarray) -> Estimate:
 
 
 def answers(chart: Chart) -> list[str]:
-    responses = Responses(chart.tables["response"])
+    responses = Responses.of(chart)
     run, other = pc.unique(chart.tables["conditions"]["condition"]).to_pylist()
     return [
         _method(chart, run, other),
-        _weight(responses, chart.tables["by_layer"], run),
+        _weight(responses, run),
         _evenness(responses, run, other),
-        _constant(responses, chart.tables["by_layer"], run),
+        _constant(responses, run),
         _labels(chart.tables["summary"], run, other),
     ]
 
 
 def _method(chart: Chart, run: str, other: str) -> str:
-    responses = Responses(chart.tables["response"])
+    responses = Responses.of(chart)
     conditions = chart.tables["conditions"].to_pylist()
     problems = len({row["prompt"] for row in conditions})
     inserted = {row["n_inserted"] for row in conditions}
@@ -131,7 +143,7 @@ def _method(chart: Chart, run: str, other: str) -> str:
     )
 
 
-def _weight(found: Responses, by_layer: pa.Table, run: str) -> str:
+def _weight(found: Responses, run: str) -> str:
     parts = []
     for layer, where in ((None, "over all layers"), (FIRST, f"in layer {FIRST}")):
         amplitude, peak = (found.mean(run, name, layer) for name in ("amplitude", "peak_ratio"))
@@ -139,7 +151,7 @@ def _weight(found: Responses, by_layer: pa.Table, run: str) -> str:
             f"{where} they receive {amplitude} times as much as without{_side(found, amplitude, 1)}"
             f" and their highest peak is {peak} times as high{_side(found, peak, 1)}"
         )
-    lists = _layers(by_layer, run) if found.testable else ""
+    lists = _layers(found.by_layer, run) if found.testable else ""
     return f"With {run!r}, {found.tokens} (mean over heads): {'; '.join(parts)}.{lists}"
 
 
@@ -189,7 +201,7 @@ def _evenness(found: Responses, run: str, other: str) -> str:
     )
 
 
-def _constant(found: Responses, by_layer: pa.Table, run: str) -> str:
+def _constant(found: Responses, run: str) -> str:
     after = found.mean(run, "affine_r2_after", FIRST)
     whole = found.mean(run, "affine_r2", FIRST)
     everywhere = found.mean(run, "affine_r2")
@@ -197,10 +209,11 @@ def _constant(found: Responses, by_layer: pa.Table, run: str) -> str:
     gap = found.differ((run, "retained"), (run, "factor"), FIRST)
     sides = {1: "above it", -1: "below it", 0: "undecided"}
     verdict = f", {sides[gap.side(0)]}" if found.testable else ""
+    mostly = _mostly(found.by_layer, run)
     return (
         f"One factor a query explains {everywhere} of the weights A' of all original tokens over "
         f"all layers, {whole} in layer {FIRST}, and {after} there of those of the tokens after "
-        f"the run{_mostly(by_layer, run)}. In layer {FIRST} the factor is {factor} and what is "
+        f"the run{mostly}. In layer {FIRST} the factor is {factor} and what is "
         f"retained, λ, {kept} (difference {gap.signed}{verdict})."
     )
 

@@ -100,17 +100,6 @@ class Findings:
         changes = any(c.more or c.less or c.close for c in self.changes)
         return bool(self.extremes or self.trends or self.misleading or leads or changes)
 
-    @property
-    def largest_first(self) -> list[Change]:
-        """The changes, by how far the farthest place is from no change."""
-
-        def farthest(change: Change) -> float:
-            return max(
-                (abs(n.value) for n in [*change.more.values(), *change.less.values()]), default=0
-            )
-
-        return sorted(self.changes, key=farthest, reverse=True)
-
 
 def find(view: ClassView) -> Findings:
     if not view.several:

@@ -48,8 +48,9 @@ def headlines(view: ClassView, found: Findings) -> list[str]:
     """What differs, the largest differences between models first; never that something does not."""
     if not found.anything:
         return [_nothing(view)]
+    changes = [side for one in found.changes for side in _decided(view, one)]
     return [
-        *(s for one in found.largest_first for s in _decided(view, one)),
+        *(said for _, said in sorted(changes, key=lambda side: -side[0])),
         *_all_extremes(view, found),
         *(s for one in found.leads for s in _leads(view, one)),
         *(_trend(one) for one in found.trends),
@@ -122,7 +123,7 @@ def _leads(view: ClassView, one: Leads) -> Iterator[str]:
 
 
 def _change(view: ClassView, one: Change) -> Iterator[str]:
-    yield from _decided(view, one)
+    yield from (said for _, said in _decided(view, one))
     if one.close and not view.by_head:
         yield f"{_lead(one)}: {_SMALL} in {_close(view, one.close)}."
     yield from _undecided(view, one)
@@ -132,11 +133,13 @@ def _lead(one: Change) -> str:
     return f"{minus(one.pair)}, {phrases.name(one.kind)}"
 
 
-def _decided(view: ClassView, one: Change) -> Iterator[str]:
+def _decided(view: ClassView, one: Change) -> Iterator[tuple[float, str]]:
+    """What is said of each side, with the largest difference there."""
     for word, places in (("more", one.more), ("less", one.less)):
         if places:
             said = _by_effect(view, places) if view.by_head else _most(view, places)
-            yield f"{_lead(one)}: {word} in {said}."
+            largest = max(abs(number.value) for number in places.values())
+            yield largest, f"{_lead(one)}: {word} in {said}."
 
 
 def _undecided(view: ClassView, one: Change) -> Iterator[str]:
@@ -173,7 +176,7 @@ def _most(view: ClassView, places: dict[Place, Number]) -> str:
     """Where it is, and where it is most, with the number."""
     top = max(places, key=lambda p: abs(places[p].value))
     number = f"{where(top)} ({valued(places[top], view, sign=True)})"
-    return number if len(places) == 1 else f"{wheres(list(places))}, most in {number}"
+    return number if len(places) == 1 else f"{wheres(list(places))}, of these most in {number}"
 
 
 def _by_effect(view: ClassView, places: dict[Place, Number]) -> str:

@@ -46,7 +46,7 @@ seed sees set shannon shape share sharpened shift shifts show shown shows signed
 six small smallest smoothed so standard stands suggests sum support t table tables tell tenth test
 than that the their them there these they this those times to together token tokens told too total
 twelve unchanged undecided under uniform up value values version vertical visible ways weight
-weights were what where wherever whether which whose why with within without would yet zero
+weights were what where wherever whether which whose why widened with within without would yet zero
 """
 OWN_WORDS = frozenset(_OWN_WORDS.split())
 _SIMPLE = re.compile(r"[A-Za-z][\w.+-]*")

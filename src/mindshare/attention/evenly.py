@@ -1,0 +1,105 @@
+"""The same bits on any number of threads: elementwise functions, cut where vectors end.
+
+Measured on a CPU with 1 to 64 threads: products, fused attention, softmax and means of a row give
+the same bits however many threads share the work. Functions such as silu, gelu and exp do not: each
+thread takes a stretch, computes the numbers at its end that fill no vector by another formula, and
+where stretches end depends on the number of threads and of numbers. Cut into pieces whose stretches
+are whole vectors, every number is made the same way. Two threads always split evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+_GRAIN = 32768  # the fewest numbers torch gives to a thread
+_SERIAL = 16384  # so few are never split, not even by kernels with a grain of their own
+_EVEN = 2  # threads that need no help
+
+
+def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
+    """Cuts of so many numbers, each of which the threads split at whole vectors.
+
+    `own_grain`: for kernels that use all threads however few the numbers are, as gelu's does.
+    """
+    threads = torch.get_num_threads()
+    if threads <= _EVEN:
+        yield slice(0, size)
+        return
+    done = size - size % (threads * _GRAIN)
+    if done:
+        yield slice(0, done)
+    if own_grain:
+        for start in range(done, size, _SERIAL):
+            yield slice(start, min(start + _SERIAL, size))
+        return
+    middle = done + (size - done) // _GRAIN * _GRAIN
+    if middle > done:
+        yield slice(done, middle)
+    if size > middle:
+        yield slice(middle, size)
+
+
+@contextmanager
+def evenly(model: torch.nn.Module) -> Iterator[None]:
+    """Inside, the model's activations and rotary embeddings do not depend on the threads."""
+    changed: list[torch.nn.Module] = []
+    try:
+        for module in model.modules():
+            wrap = _wrapper(module)
+            if wrap is not None and "forward" not in vars(module):  # someone else's hook stays
+                module.forward = wrap(module.forward)
+                changed.append(module)
+        yield
+    finally:
+        for module in changed:
+            del module.forward
+
+
+def _wrapper(module: torch.nn.Module) -> Callable[[Any], Any] | None:
+    kind = type(module)
+    if kind.__name__.endswith("RotaryEmbedding"):
+        return _on_one_thread
+    pointwise = kind.__module__ in ("transformers.activations", "torch.nn.modules.activation")
+    if not pointwise or any(module.parameters()) or "Softmax" in kind.__name__:
+        return None
+    return _in_pieces(own_grain="GELU" in kind.__name__.upper())
+
+
+def _in_pieces(*, own_grain: bool) -> Callable[[Any], Any]:
+    def wrap(forward: Any) -> Any:
+        def run(x: torch.Tensor) -> Any:
+            if x.device.type != "cpu":
+                return forward(x)
+            x = x.contiguous()  # some have another kernel for what is not
+            flat = x.view(-1)
+            cuts = list(pieces(len(flat), own_grain=own_grain))
+            if len(cuts) < 2:
+                return forward(x)
+            made = torch.empty_like(flat)
+            for cut in cuts:
+                made[cut] = forward(flat[cut])
+            return made.view(x.shape)
+
+        return run
+
+    return wrap
+
+
+def _on_one_thread(forward: Any) -> Any:
+    """It is little work, and done once a pass."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        threads = torch.get_num_threads()
+        if threads <= _EVEN:
+            return forward(*args, **kwargs)
+        torch.set_num_threads(1)
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            torch.set_num_threads(threads)
+
+    return run
