@@ -16,7 +16,7 @@ from mindshare.attention.evenly import evenly, pieces
 from mindshare.study.passes import Passes
 from tests.laws.test_batches import as_bytes
 
-THREADS = (1, 2, 3, 5, 6, 7, 8, 12)
+THREADS = (1, 2, 3, 5, 7)  # more than there are cores: they wait for each other
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ class _Acting(torch.nn.Module):
 @pytest.mark.parametrize("name", ["silu", "gelu", "gelu_pytorch_tanh", "gelu_new", "quick_gelu"])
 def test_activations_are_the_same_bits(name: str) -> None:
     model = _Acting(name)
-    for rows in (48, 96, 208, 1040):
+    for rows in (48, 208):
         x = torch.randn(rows, 1536, generator=torch.Generator().manual_seed(rows)) * 3
         found = []
         for threads in THREADS:
