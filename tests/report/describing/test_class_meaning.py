@@ -21,7 +21,8 @@ def of(made: Made) -> Description:
 def test_a_planted_difference_is_told_with_its_interval() -> None:
     description = of(Made(effect={"star": 0.1}))
     number = r"\+0\.\d+ \[\+0\.\d+, \+0\.\d+\]"
-    sentence = rf"Tuned minus Base, star: more in layers 0 to 3, of these most in layer \d \({number}\)\."
+    places = r"layers 0 to 3, of these most in layer \d"
+    sentence = rf"Tuned minus Base, star: more in {places} \({number}\)\."
     assert any(re.fullmatch(sentence, s) for s in description.observations.sentences)
     assert "differently" not in description.interpretation.sentences[0]  # nothing is said twice
     assert "Tuned minus Base, star: more in layers 0 to 3" in description.short
