@@ -63,7 +63,7 @@ def batch(size: int = 64, tokens: int = 100) -> Times:
         "mass": workloads.measured(model, ids, valid=valid, received=False),
         "mass + received": workloads.measured(model, ids, valid=valid),
     }
-    return interleaved(ways, 5)
+    return interleaved(ways, 6)
 
 
 def insertion(problems: int = 20, rounds: int = 3) -> Times:
