@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def test_a_worker_and_then_a_node_are_killed(
         found += [one for some in coming for one in some]
         assert as_bytes(found) == expected
         _tells_of_a_retry(caplog)
+        _ask_until(workers, caplog, "worker ready", expected)
+        caplog.clear()
 
         coming = workers.answers(jobs(), ASKED)
         found = next(coming)
@@ -65,8 +68,23 @@ def test_a_worker_and_then_a_node_are_killed(
         cluster.remove_node(node, allow_graceful=False)
         found += [one for some in coming for one in some]
         assert as_bytes(found) == expected
+        _ask_until(workers, caplog, "worker lost", expected)
         _tells_of_a_retry(caplog)
     assert capfd.readouterr().out == ""  # where results go
+
+
+def _ask_until(
+    workers: RayWorkers,
+    caplog: pytest.LogCaptureFixture,
+    word: str,
+    expected: dict[str, dict[int, bytes]],
+) -> None:
+    """On a quick machine a round may be over before a worker has come, or was missed."""
+    until = time.monotonic() + 90
+    while not any(line.startswith(word) for line in caplog.messages):
+        assert time.monotonic() < until, f"{word!r} was never told"
+        found = as_bytes(one for some in workers.answers(jobs(), ASKED) for one in some)
+        assert found == expected
 
 
 def _tells_of_a_retry(caplog: pytest.LogCaptureFixture) -> None:
