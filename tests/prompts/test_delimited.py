@@ -61,8 +61,6 @@ def test_a_cell_may_be_long(tmp_path):
     [
         (b"", "no rows, not even a header"),
         (b"\n\n", "no rows, not even a header"),
-        (b"id;text\n1;a\n", r"separated by ';'"),
-        (b"id\ttext\n1\ta\n", r"separated by '\\t'.*\n.*--format tsv"),
         (b"a,b,a\n1,2,3\n", r"two columns are named 'a' \(in .*x, header\)"),
         (b"a,\xff\n1,2\n", r"byte 2 is not UTF-8 \(0xff\) in line 1 \(in .*x, header\)"),
     ],

@@ -255,6 +255,16 @@ def test_a_wrong_format_is_named(tmp_path):
         prompts(named)
 
 
+@pytest.mark.parametrize(("sign", "step"), [(";", "with commas"), ("\t", "--format tsv")])
+def test_another_delimiter_is_named(tmp_path, sign, step):
+    path = tmp_path / "x.csv"
+    path.write_text(f"id{sign}question\n1{sign}a\n")
+    with pytest.raises(PromptError, match=rf"no column holds the prompt.*\n.*\nNext: .*{step}"):
+        prompts(path)
+    whole = prompts(path, columns={"prompt": f"id{sign}question"})  # perhaps it is one column
+    assert [prompt.text for prompt in whole] == [f"1{sign}a"]
+
+
 def test_a_place_in_a_row_is_said_once(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{"text": \n')
     with pytest.raises(PromptError, match=r"not JSON: .* at column 9 \(in .*x.jsonl, line 2\)"):

@@ -77,3 +77,18 @@ def test_a_run_without_a_plan_is_empty(tmp_path: Path) -> None:
     found = run_status(tmp_path)
     assert found.total.total == 0
     assert found.phase == "empty"
+
+
+def test_what_a_plan_does_not_name_yet_was_not_left_out(tmp_path: Path) -> None:
+    with Store.open(tmp_path, DEFINITION) as store:
+        store.put([done(0), done(1)])
+    with Store.open(tmp_path, DEFINITION) as store:
+        store.expect({"m": 2})
+        store.plan("m", [planned(0)], layers=[0])  # the second comes with the next piece
+        found = run_status(tmp_path)
+        assert (found.phase, found.unasked, found.unasked_layers) == ("running", 0, frozenset())
+        store.expect({"m": 1})
+    with Finaliser(tmp_path) as final:
+        final.commit({})
+    found = run_status(tmp_path)
+    assert (found.phase, found.unasked, found.unasked_layers) == ("finished", 1, {1, 2})

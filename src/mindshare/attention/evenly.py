@@ -4,7 +4,7 @@ Measured on a CPU with 1 to 64 threads: products, fused attention, softmax and m
 the same bits however many threads share the work. Functions such as silu, gelu and exp do not: each
 thread takes a stretch, computes the numbers at its end that fill no vector by another formula, and
 where stretches end depends on the number of threads and of numbers. Cut into pieces whose stretches
-are whole vectors, every number is made the same way. Two threads always split evenly.
+are whole vectors, every number is made the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import torch
 
 _GRAIN = 32768  # the fewest numbers torch gives to a thread
 _SERIAL = 16384  # so few are never split, not even by kernels with a grain of their own
-_EVEN = 2  # threads that need no help
+_VECTOR = 32  # numbers that the widest loops take at a time
+_FEW = 2  # threads that split the angles of whole rows evenly
 
 
 def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
@@ -26,7 +27,7 @@ def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
     `own_grain`: for kernels that use all threads however few the numbers are, as gelu's does.
     """
     threads = torch.get_num_threads()
-    if threads <= _EVEN:
+    if _splits_evenly(size, threads, own_grain):
         yield slice(0, size)
         return
     done = size - size % (threads * _GRAIN)
@@ -41,6 +42,12 @@ def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
         yield slice(done, middle)
     if size > middle:
         yield slice(middle, size)
+
+
+def _splits_evenly(size: int, threads: int, own_grain: bool) -> bool:
+    """Whether all stretches, as torch cuts them, are whole vectors."""
+    busy = threads if own_grain and size > _SERIAL else min(threads, -(-size // _GRAIN))
+    return busy <= 1 or -(-size // busy) % _VECTOR == 0
 
 
 @contextmanager
@@ -95,7 +102,7 @@ def _on_one_thread(forward: Any) -> Any:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         threads = torch.get_num_threads()
-        if threads <= _EVEN:
+        if threads <= _FEW:
             return forward(*args, **kwargs)
         torch.set_num_threads(1)
         try:

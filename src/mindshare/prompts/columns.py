@@ -7,7 +7,7 @@ names for the content, of which a row has one. Knows no files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,6 +118,15 @@ def require_column(column: str, known: Iterable[str], *, where: str, of: str) ->
         )
 
 
+def _separated(names: Sequence[str]) -> str | None:
+    """What to do where the only name looks like several."""
+    signs = [sign for sign in ";\t|" if len(names) == 1 and sign in names[0]]
+    if not signs:
+        return None
+    said = "say --format tsv" if signs[0] == "\t" else "save the data with commas"
+    return f"{said}, if the columns are separated by {signs[0]!r}"
+
+
 def listed(names: Iterable[Any]) -> str:
     return ", ".join(map(str, names)) or "none"
 
@@ -145,7 +154,8 @@ def _content_by_name(
             f"no column holds the prompt; columns found: {listed(names or ())}",
             where=where,
             allowed=f"a column named {', '.join(CONTENT)}, or any that is said to be one",
-            next_step=f"say which it is: --column prompt={_likely(names or ())}",
+            next_step=_separated(names or [])
+            or f"say which it is: --column prompt={_likely(names or [])}",
         )
     if fixed and len(there) > 1:
         raise PromptError(

@@ -89,13 +89,6 @@ def _header(reading: Iterator[_Record], name: str) -> tuple[str, ...]:
     if first.problem:
         raise PromptError(first.problem, where=f"{name}, header", allowed=HEADER_FORM)
     header = tuple(cell.strip() for cell in first.cells)
-    other = next((sign for sign in ";\t|" if len(header) == 1 and sign in header[0]), None)
-    if other is not None:
-        raise PromptError(
-            f"the header is one column, {header[0]!r}: its names seem to be separated by {other!r}",
-            where=f"{name}, header",
-            next_step="save the data with commas" + (" or say --format tsv" * (other == "\t")),
-        )
     if header[0].startswith(("{", "[")):
         raise PromptError(
             "the first line is JSON, not a header",

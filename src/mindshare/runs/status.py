@@ -88,14 +88,16 @@ def run_status(folder: str | Path, *, failures: int | None = 5) -> RunStatus:
         counts = tuple(reader.counts())
         session, samples = reader.session(), reader.pace()
         definition, empty = definition_hash(reader.definition), reader.empty
-        unasked, unasked_layers = reader.unasked(), reader.unasked_layers()
         failed = [
             Failure(label, one.planned.prompt, one.planned.place, one.reason or "")
             for label, one in reader.failures(failures)
         ]
-    waiting = sum(count.waiting for count in counts)
-    phase = _phase(Path(folder), session, waiting)
-    phase = "empty" if phase == "measured" and empty else phase
+        phase = _phase(Path(folder), session, sum(count.waiting for count in counts))
+        phase = "empty" if phase == "measured" and empty else phase
+        # Before that a plan may not be whole, and what it lacks was not left out.
+        finished = phase == "finished"
+        unasked = reader.unasked() if finished else 0
+        unasked_layers = reader.unasked_layers() if finished else frozenset[int]()
     found = RunStatus(
         *(Path(folder), phase, counts, definition),
         tokens_per_second=pace(samples).tokens,
