@@ -12,6 +12,8 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ LENGTHS = (256, 1024, 4096, 8192)
 CHART = 4000
 LONG = (16384, 32768, 65536, 131072)
 NO_MEMORY = "not enough memory"
+TRANSFORMER_LENS = "transformer-lens==4.3.0"
 # Memory that was freed is kept: giving it back and asking again takes up to a sixth of a pass, or
 # none of it, by chance and for the plain pass alike. For times only.
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "8000000000"}
@@ -31,13 +34,13 @@ KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "8000000000"}
 def apart(call: str, *, limit_gb: float | None = None) -> Any:
     """The value of a call in a fresh process, or NO_MEMORY where it does not fit."""
     limit = "" if limit_gb is None else _limit(limit_gb)
-    modules = "from bench import datasets, memory, speed, statistics; "
+    modules = "from bench import datasets, knockouts, memory, speed, statistics; "
     code = f"import json; {modules}{limit}print(json.dumps({call}))"
     started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
         cwd=ROOT,
-        env=os.environ | (KEPT if call.startswith("speed.") else {}),
+        env=os.environ | (KEPT if call.startswith(("speed.", "knockouts.")) else {}),
         capture_output=True,
         text=True,
     )
@@ -58,6 +61,16 @@ def speed() -> dict[str, Any]:
     return {str(t): apart(f"speed.by_length({t}, speed.MAIN, speed.ROUNDS[{t}])") for t in LENGTHS}
 
 
+def layers() -> dict[str, Any]:
+    return {"1024": apart("speed.by_length(1024, speed.FIRST, 5)")}
+
+
+def kept() -> dict[str, Any]:
+    """Page faults of each pass; the environment says nothing of memory here."""
+    case = "[*speed.page_faults(keep={})]"
+    return {name: apart(case.format(name == "kept")) for name in ("given back", "kept")}
+
+
 def reported() -> dict[str, Any]:
     return {str(t): apart(f"speed.by_length({t}, speed.REPORTED, speed.FEW[{t}])") for t in LENGTHS}
 
@@ -71,19 +84,19 @@ def eager() -> dict[str, Any]:
     return {str(t): apart(call.format(t=t), limit_gb=room) for t in LENGTHS}
 
 
-def batch() -> dict[str, Any]:
-    return apart("speed.batch()")
-
-
 def memory() -> dict[str, Any]:
+    """Gigabytes by length and way; eager attention only where it fits."""
     ways = ("plain", "mass", "mass + received")
-    return {
-        str(t): {way: apart(f"memory.peak_of({way!r}, {t})") for way in ways} for t in LENGTHS
-    } | {f"eager {t}": apart(f"memory.peak_of('eager', {t})") for t in (256, 1024)}
+    peaks = {str(t): {way: apart(f"memory.peak_of({way!r}, {t})") for way in ways} for t in LENGTHS}
+    return peaks | {f"eager {t}": apart(f"memory.peak_of('eager', {t})") for t in (256, 1024)}
 
 
 def long() -> dict[str, Any]:
     return {str(t): apart(f"memory.long_context({t})") for t in LONG}
+
+
+def knockouts() -> dict[str, Any]:
+    return {str(tokens): apart(f"knockouts.times({tokens})") for tokens in (200, 1000)}
 
 
 def chart() -> dict[str, Any]:
@@ -94,10 +107,6 @@ def chart() -> dict[str, Any]:
     }
 
 
-def insertion() -> dict[str, Any]:
-    return apart("speed.insertion()")
-
-
 def dataset() -> dict[str, Any]:
     times, peaks = apart("datasets.dataset()"), apart("datasets.memory()")
     if NO_MEMORY in (times, peaks):
@@ -105,23 +114,39 @@ def dataset() -> dict[str, Any]:
     return dict(times) | {"memory_gb": peaks}
 
 
-def longer() -> dict[str, Any]:
-    return apart("datasets.longer()")
+def peers() -> dict[str, Any]:
+    """TransformerLens, in an environment of its own: it is no dependency."""
+    folder = ROOT / ".venv" / "peers"
+    if not (folder / "ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        pip = [str(folder / "bin" / "pip"), "install", "--quiet", "-c", "constraints.txt"]
+        subprocess.run([*pip, "torch", TRANSFORMER_LENS], cwd=ROOT, check=True)
+        (folder / "ready").touch()
+    model = str(apart("speed.converted()"))
+    call = [str(folder / "bin" / "python"), "bench/peers.py", model, *map(str, (256, 1024))]
+    done = subprocess.run(
+        call, cwd=ROOT, env=os.environ | KEPT, check=True, capture_output=True, text=True
+    )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-def statistics() -> dict[str, Any]:
-    return apart("statistics.times()")
-
-
-PARTS = {
+PARTS: dict[str, Callable[[], Any]] = {
     "speed": speed,
+    "layers": layers,
+    "kept": kept,
     "reported": reported,
     "eager": eager,
-    "batch": batch,
-    "insertion": insertion,
+    "batch": partial(apart, "speed.batch()"),
+    "insertion": partial(apart, "speed.insertion()"),
+    "grid": partial(apart, "speed.first_layer_insertion()"),
+    "prefixes": partial(apart, "speed.common_beginning()"),
+    "start": partial(apart, "speed.second_call()"),
+    "peers": peers,
+    "knockouts": knockouts,
     "dataset": dataset,
-    "longer": longer,
-    "statistics": statistics,
+    "longer": partial(apart, "datasets.longer()"),
+    "statistics": partial(apart, "statistics.times()"),
     "memory": memory,
     "chart": chart,
     "long": long,
@@ -135,8 +160,10 @@ def main() -> None:
         raise SystemExit(f"unknown part {unknown[0]!r}; allowed: {', '.join(PARTS)}")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results["machine"] = _machine()
+    kinds = results.setdefault("measured_on", {})  # part → instruction set
     for name in chosen:
         results[name] = PARTS[name]()
+        kinds[name] = results["machine"]["instructions"]
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     write_page(results, ROOT / "docs" / "performance.md")
     print(f"written: {ROOT / 'docs' / 'performance.md'}")

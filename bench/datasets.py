@@ -25,7 +25,7 @@ import mindshare
 from bench import workloads
 from bench.page import LONGER, WATCHED
 from mindshare.attention.forward import without_head
-from mindshare.attention.interface import implementation
+from mindshare.attention.recorder import implementation
 from mindshare.models import LoadedModel
 
 SLICES, PROMPTS = 5, 1000

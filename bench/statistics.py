@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from mindshare.stats import Resampling
-from mindshare.stats.bootstrap import spread
-from mindshare.stats.paired import paired
-from mindshare.stats.permutation import sign_flip
+from mindshare.stats.inference import max_t, paired_contrast
+from mindshare.stats.intervals import mean_intervals
 
 PROMPTS, CELLS, ROUNDS = 1_000, 784, 5
 
@@ -25,14 +24,14 @@ def times() -> dict[str, Any]:
     of_a, of_b = rng.gamma(2, 0.01, (2, PROMPTS, CELLS))
     units, groups = np.arange(PROMPTS), np.arange(PROMPTS) // 3
     lacking = np.where(rng.random((PROMPTS, CELLS)) < 0.01, np.nan, of_a)
-    plain, bca = Resampling(), Resampling(interval="bca")
+    plain = Resampling()
+    found = mean_intervals(of_b - of_a, plain)
     cases: dict[str, Callable[[], object]] = {
-        "bootstrap intervals (percentile)": lambda: spread(of_a, plain),
-        "bootstrap intervals (BCa)": lambda: spread(of_a, bca),
-        "bootstrap intervals by group of 3": lambda: spread(of_a, plain, groups),
-        "bootstrap intervals, 1 % of the numbers not there": lambda: spread(lacking, plain),
-        "sign flips: p-values and max-T": lambda: sign_flip(of_b - of_a, plain),
-        "a whole contrast": lambda: paired(of_a, of_b, plain, units),
+        "intervals": lambda: mean_intervals(of_a, plain),
+        "intervals by group of 3": lambda: mean_intervals(of_a, plain, groups),
+        "intervals, 1 % of the numbers not there": lambda: mean_intervals(lacking, plain),
+        "max-T": lambda: max_t(of_b - of_a, found, plain, units),
+        "a whole contrast": lambda: paired_contrast(of_a, of_b, plain, units),
     }
     shape = f"{PROMPTS:,} prompts × {CELLS} cells × {plain.resamples:,} resamples"
     return {"shape": shape} | {name: _quickest(case) for name, case in cases.items()}

@@ -5,14 +5,15 @@ A workload is a function without arguments that runs one pass and keeps nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
 
+from mindshare.attention.call import TokenBatch
 from mindshare.attention.forward import run_pass, without_head
-from mindshare.attention.interface import implementation
-from mindshare.attention.watcher import Request
+from mindshare.attention.jobs import Request
+from mindshare.attention.recorder import implementation
 
 CLASSES = 4  # three classes and `other`, as in the chart the project started from
 
@@ -44,14 +45,19 @@ def plain(model: Any, ids: torch.Tensor) -> Callable[[], None]:
 
 
 def measured(
-    model: Any, ids: torch.Tensor, *, valid: torch.Tensor | None = None, **wanted: Any
+    model: Any,
+    ids: torch.Tensor,
+    statistics: Collection[str] = ("given", "received"),
+    *,
+    valid: torch.Tensor | None = None,
+    layers: Collection[int] | None = None,
 ) -> Callable[[], None]:
     valid = torch.ones(ids.shape, dtype=torch.bool) if valid is None else valid
-    columns = classes(ids.shape[1], batch=len(ids))
-    request = Request(columns=columns, valid=valid, **wanted)
+    batch = TokenBatch(ids, classes(ids.shape[1], batch=len(ids)), valid)
+    request = Request(frozenset(statistics), layers=None if layers is None else frozenset(layers))
 
     def run() -> None:
-        run_pass(model, ids, request)
+        run_pass(model, batch, request)
 
     return run
 
@@ -71,12 +77,14 @@ def eager(model: Any, ids: torch.Tensor) -> Callable[[], None]:
     return run
 
 
-WAYS: dict[str, dict[str, Any]] = {
-    "mass": {"received": False},
-    "mass + received": {"received": True},
-    "mass + entropy": {"received": False, "entropy": True},
-    "mass + distance": {"received": False, "distance": True},
+WAYS: dict[str, tuple[str, ...]] = {
+    "mass": ("given",),
+    "mass + received": ("given", "received"),
+    "mass + entropy": ("given", "entropy"),
+    "mass + distance": ("given", "distance"),
 }
+# The first layers alone, mass + received: a pass ends after the last of them.
+FIRST_LAYERS = {"layer 0": 1, "layers 0 to 9": 10}
 
 
 def named(way: str, model: Any, ids: torch.Tensor) -> Callable[[], None]:
@@ -84,4 +92,6 @@ def named(way: str, model: Any, ids: torch.Tensor) -> Callable[[], None]:
         return plain(model, ids)
     if way == "eager":
         return eager(model, ids)
-    return measured(model, ids, **WAYS[way])
+    if way in FIRST_LAYERS:
+        return measured(model, ids, layers=range(FIRST_LAYERS[way]))
+    return measured(model, ids, WAYS[way])

@@ -5,10 +5,10 @@ make pictures      runs the studies, then this
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from mindshare.figures import render
+from mindshare.figures import render, saved_figure
+from mindshare.folders import read_folder
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
@@ -17,6 +17,7 @@ PICTURES = {  # name here → study, name there
     "building_blocks_all_layers": ("building-blocks", "shares_all_layers"),
     "system_or_maps": ("building-blocks", "system_or_maps"),
     "heads_maps_change": ("building-blocks", "heads_maps_change"),
+    "using_maps": ("using-maps/glyphs", "looked_at_carried_used"),
     "meaningless_tokens": ("meaningless-tokens", "profiles"),
     "meaningless_top": ("meaningless-tokens", "profiles_top"),
     "meaningless_panel": ("meaningless-tokens", "panel"),
@@ -29,7 +30,9 @@ SCALE = 2  # sharp on a screen
 
 def main() -> None:
     for name, (study, figure) in PICTURES.items():
-        spec = json.loads((RESULTS / study / f"{figure}.json").read_text(encoding="utf-8"))
+        tables, manifest = read_folder(RESULTS / study, of_figures=True)
+        entry = manifest["figures"][figure]
+        spec = saved_figure(RESULTS / study, figure, entry, tables).spec
         path = HERE / "figures" / f"{name}.png"
         path.write_bytes(render.png(spec, scale=SCALE))
         print(f"{path.relative_to(HERE.parent)}: {path.stat().st_size / 1e3:.0f} kB")

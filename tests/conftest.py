@@ -7,8 +7,14 @@ import os
 import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # One process of tests per core: further threads would only wait for each other.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from mindshare.models import LoadedModel, load
+from mindshare.models.processor import strict_products
+
+strict_products()  # before any test computes a product
 
 
 @pytest.fixture(scope="session")

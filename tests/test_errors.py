@@ -23,3 +23,12 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
 def test_nearest_suggests_only_what_is_near() -> None:
     assert errors.nearest("whitespce", ["whitespace", "digit"]) == "; did you mean 'whitespace'?"
     assert errors.nearest("xyzzy", ["whitespace", "digit"]) == ""
+
+
+def test_a_message_is_at_most_a_screenful() -> None:
+    text = str(errors.MindshareError("x" * 789_070, where="y" * 10_000, allowed="a, " * 50_000))
+    assert len(text) < 4000
+    assert "characters" in text
+    assert len(str(errors.MindshareError("line\n" * 50_000)).splitlines()) < 20
+    assert errors.some(range(50_000)).endswith("(50,000 in all)")
+    assert errors.some("ab") == "a, b"

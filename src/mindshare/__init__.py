@@ -8,9 +8,11 @@
     found.save("results/first")  # Parquet tables and a manifest that says how they were made
 
 Doors: `load` / `wrap` a model, `measure` prompts by token class, `shares` and `head_map` draw and
-compare models, `insertion` shows what an inserted run of tokens does, `capture` takes tensors of
-your own, `read` opens saved results. Names arrive on first use: importing mindshare imports neither
-torch nor transformers.
+compare models, `parts` shows which part of a prompt gets how much, `insertion` what an inserted run
+of tokens does, `knockout` what an answer loses without some tokens, `explore` opens a page to look
+around on, `capture` takes tensors of your own, `read` opens saved results, `keep_memory` keeps
+freed memory for the next pass. Names arrive on first use: importing mindshare imports neither torch
+nor transformers.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mindshare.api import Chart, head_map, insertion, knockout, parts, shares
     from mindshare.attention.capture import Capture, CaptureOptions, capture
-    from mindshare.charts import Chart, head_map, insertion, shares
     from mindshare.errors import MindshareError
     from mindshare.models import LoadedModel, load, wrap
+    from mindshare.models.processor import keep_memory
     from mindshare.prompts import Message, Prompt
     from mindshare.study import Measurement, Study, attention_window, measure
     from mindshare.study.measurement import read
@@ -33,7 +36,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Capture": "attention.capture",
     "CaptureOptions": "attention.capture",
-    "Chart": "charts",
+    "Chart": "api",
     "Classes": "tokens",
     "LoadedModel": "models",
     "Measurement": "study",
@@ -44,12 +47,16 @@ _HOME = {
     "TokenClass": "tokens",
     "attention_window": "study",
     "capture": "attention.capture",
-    "head_map": "charts",
-    "insertion": "charts",
+    "explore": "",  # a package of its own
+    "head_map": "api",
+    "insertion": "api",
+    "keep_memory": "models.processor",
+    "knockout": "api",
     "load": "models",
     "measure": "study",
+    "parts": "api",
     "read": "study.measurement",
-    "shares": "charts",
+    "shares": "api",
     "wrap": "models",
 }
 
@@ -68,10 +75,14 @@ __all__ = [
     "__version__",
     "attention_window",
     "capture",
+    "explore",
     "head_map",
     "insertion",
+    "keep_memory",
+    "knockout",
     "load",
     "measure",
+    "parts",
     "read",
     "shares",
     "wrap",
@@ -81,7 +92,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    home = f"{__name__}.{_HOME[name]}" if _HOME[name] else f"{__name__}_{name}"
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

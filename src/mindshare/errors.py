@@ -1,26 +1,34 @@
-"""What can go wrong for a person, as one tree. A mistake becomes a message, never a traceback.
+"""Every error a user can cause, as one tree; the command line shows its message, no traceback.
 
-    MindshareError
-    ├── PromptError        a prompt, a span, a chat or a data row that cannot be used
-    │   └── SystemRoleError    a chat template that takes no system message
-    ├── TokenError         a tokenizer that cannot say where its tokens come from
-    ├── ClassRuleError     a token class whose rule cannot be read
-    ├── SelectionError     a layer, head, query set or measure that is not there
-    ├── ModelError         a model that cannot be loaded
-    │   ├── ModelNotFoundError
-    │   ├── ModelFileError     corrupt, truncated or unreadable weights
-    │   └── AdapterError       an adapter that does not fit its base
-    ├── UnsupportedModelError  a model whose attention cannot be measured exactly
-    ├── ExactnessError     the numbers cannot be trusted (NaN, missed layers, failed self-check)
-    └── OutputError        a results path that cannot be written
-
-This module knows nothing about what raises these.
+MindshareError
+├── PromptError        a prompt, a span, a chat or a data row that cannot be used
+│   └── SystemRoleError    a chat template that takes no system message
+├── TokenError         a tokenizer that cannot say where its tokens come from
+├── ClassRuleError     a token class whose rule cannot be read
+├── SelectionError     a layer, head, query set or measure that is not there
+├── ModelError         a model that cannot be loaded
+│   ├── ModelNotFoundError
+│   ├── ModelFileError     corrupt, truncated or unreadable weights
+│   └── AdapterError       an adapter that does not fit its base
+├── UnsupportedModelError  a model whose attention cannot be measured exactly
+├── ExactnessError     the numbers cannot be trusted (NaN, missed layers, failed self-check)
+└── OutputError        a results path that cannot be written
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from difflib import get_close_matches
+from errno import EDQUOT, EFBIG, EIO, ENOSPC
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+NO_ROOM = (ENOSPC, EDQUOT, EFBIG, EIO)  # of an OSError: nothing more can be written
+_CHARACTERS, _LINES = 1000, 12  # of one part of a message: all of them are a screenful
+_TAIL = 200  # characters: what is wrong often stands at the end
+_NAMES = 10  # of a list that stands in a sentence
 
 
 class MindshareError(Exception):
@@ -34,6 +42,10 @@ class MindshareError(Exception):
         allowed: str | None = None,
         next_step: str | None = None,
     ) -> None:
+        what = screenful(what)  # whatever was given is quoted: a line may have megabytes
+        where, allowed, next_step = (
+            part and screenful(part) for part in (where, allowed, next_step)
+        )
         self.what, self.where, self.allowed, self.next_step = what, where, allowed, next_step
         lines = [what if where is None else f"{what} (in {where})"]
         if allowed:
@@ -91,7 +103,72 @@ class OutputError(MindshareError):
     pass
 
 
+def screenful(text: str) -> str:
+    """The text, or its beginning and end, and how much stands between them."""
+    lines = text.split("\n")
+    if len(lines) > _LINES:
+        more = f"… and {len(lines) - _LINES:,} more lines"
+        text = "\n".join([*lines[:_LINES], more])
+    if len(text) <= _CHARACTERS:
+        return text
+    start, end = text[: _CHARACTERS - _TAIL], text[-_TAIL:]
+    return f"{start} … ({len(text) - _CHARACTERS:,} characters) … {end}"
+
+
+def some(names: Iterable[object], *, most: int = _NAMES) -> str:
+    """`a, b, c`; of a long list the first names and the number of all: `a, b, … (50,000 in all)`"""
+    words = list(map(str, names))
+    more = f", … ({len(words):,} in all)" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """`"; did you mean 'x'?"` for the known word closest to this one, or nothing."""
+    if not isinstance(word, str) or len(word) > _TAIL:  # no slip, and slow to compare
+        return ""
     close = get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
+
+
+def require_types(values: Any) -> None:
+    """Refuse a dataclass of options whose fields are of another type than they are declared.
+
+    For what people write in Python: a mistake is told by its name, not by where it first hurts.
+    """
+    kind: Any = type(values)
+    for name, hint in _hints(kind).items():
+        value = getattr(values, name)
+        if not _fits(value, hint):
+            raise SelectionError(f"{name}={value!r} can't be read", allowed=_in_words(hint))
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (UnionType, Union):
+        return any(_fits(value, part) for part in parts)
+    if origin is not None and issubclass(origin, Mapping):
+        key, content = parts
+        return isinstance(value, Mapping) and all(
+            _fits(name, key) and _fits(one, content) for name, one in value.items()
+        )
+    if hint in (int, float):
+        whole = hasattr(value, "__index__") and not isinstance(value, bool)  # numpy's, too
+        return whole or (hint is float and isinstance(value, float))
+    return isinstance(value, hint) if isinstance(hint, type) and origin is None else True
+
+
+def _in_words(hint: Any) -> str:
+    if get_origin(hint) in (UnionType, Union):
+        return " or ".join(_in_words(part) for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
+        return f"{{name: {_in_words(get_args(hint)[1])}}}"
+    return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))

@@ -1,24 +1,34 @@
-"""A folder of results: tables, a manifest and whatever is beside them, whole or not at all.
-
-Knows nothing about what is in a table.
-"""
+"""A folder of results: tables, a manifest and other files, written completely or not at all."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mindshare.errors import OutputError
+from mindshare.errors import NO_ROOM, OutputError
+from mindshare.tables import ONE_BASED, one_based
 
 MANIFEST = "manifest.json"
+FIGURE_TABLES = "figure_tables"  # its key for tables that only a figure is drawn of
+Texts = Mapping[str, str | Iterable[str]]  # file name → its text, or the lines of a large one
+_ROW_GROUP = 1024 * 1024  # rows; a constant, as it decides the bytes of a Parquet file
+_FILES = (".png", ".svg", ".pdf", ".csv", ".html", ".md", ".json", ".parquet", ".toml", ".txt")
+_NAME = re.compile(r"\w[\w.-]*")  # of a file, never a path
+# What a value of another type, a missing one, or a file that was cut raises where it is used.
+_DAMAGE = (
+    *(OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
+    *(StopIteration, RecursionError, NotImplementedError, pa.ArrowException),
+)
 
 
 def write_folder(
@@ -27,12 +37,9 @@ def write_folder(
     manifest: Mapping[str, Any],
     *,
     replace: bool = False,
-    beside: Mapping[str, str] | None = None,
+    beside: Texts | None = None,
 ) -> Path:
-    """A folder of Parquet files and a manifest: complete, or not there at all.
-
-    `beside` are further text files, by name.
-    """
+    """Write a folder of Parquet files, a manifest, and further text files (`beside`, by name)."""
 
     def fill(folder: Path) -> None:
         write_texts(folder, beside or {})
@@ -43,26 +50,37 @@ def write_folder(
 
 
 def write_parquet(folder: Path, tables: Mapping[str, pa.Table]) -> None:
-    """One Parquet file a table, into a folder that is being filled."""
-    for name, content in tables.items():
-        pq.write_table(content, folder / f"{name}.parquet", compression="zstd")
+    """One Parquet file per table, written a row group at a time."""
+    for name, table in tables.items():
+        path = folder / f"{name}.parquet"
+        with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
+            for first in range(0, max(1, table.num_rows), _ROW_GROUP):
+                # In one chunk: the bytes depend on how the rows are split into chunks.
+                rows = table.slice(first, _ROW_GROUP).combine_chunks()
+                writer.write_table(rows, row_group_size=_ROW_GROUP)
 
 
-def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+def write_texts(folder: Path, texts: Texts) -> None:
+    """One file per text, by file name."""
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        # Half a surrogate pair, as bytes that are no UTF-8 become, is written as in JSON.
+        with (folder / name).open("w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines([text] if isinstance(text, str) else text)
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """What marks a folder as results of mindshare."""
+    """The file that marks a folder as results of mindshare."""
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-def whole_folder(path: Path, fill: Callable[[Path], None], *, replace: bool = False) -> Path:
-    """A folder that `fill` has written into: complete, or not there at all."""
+def whole_folder(path: Path, fill: Callable[[Path], object], *, replace: bool = False) -> Path:
+    """Let `fill` write into a temporary folder, flush it to disk, then move it to `path`.
+
+    Whatever fails, `path` is left as it was. With `replace`, an earlier results folder gives way.
+    """
     path = Path(path)
-    _check_free(path, replace)
+    _require_replaceable(path, replace)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -75,7 +93,7 @@ def whole_folder(path: Path, fill: Callable[[Path], None], *, replace: bool = Fa
         for file in sorted(building.iterdir()):
             flush(file)
         building.chmod(0o755)  # mkdtemp made it private
-        _swap_in(building, path)
+        _move_into_place(building, path)
     except OSError as error:
         raise OutputError(
             f"can't write {path}: {error.strerror}",
@@ -86,13 +104,23 @@ def whole_folder(path: Path, fill: Callable[[Path], None], *, replace: bool = Fa
     return path
 
 
-def _check_free(path: Path, replace: bool) -> None:
-    if path.exists() and not replace:
+def require_folder_name(path: Path) -> None:
+    """Refuse a name that promises one file: results are a folder of them."""
+    if path.suffix.lower() in _FILES and not os.path.isdir(path):
+        raise OutputError(
+            f"{path} is named as a file, and results are a folder of files",
+            next_step=f"name a folder, such as {path.stem}; it gets the formats that are asked for",
+        )
+
+
+def _require_replaceable(path: Path, replace: bool) -> None:
+    require_folder_name(path)
+    if os.path.exists(path) and not replace:
         raise OutputError(
             f"{path} exists already",
             next_step="choose another folder, or replace this one: --replace, or replace=True",
         )
-    if path.exists() and not (path / MANIFEST).is_file():
+    if os.path.exists(path) and not os.path.isfile(path / MANIFEST):
         raise OutputError(
             f"{path} exists and is not a folder of mindshare results, so it is not replaced",
             next_step="choose another folder",
@@ -100,7 +128,7 @@ def _check_free(path: Path, replace: bool) -> None:
 
 
 def flush(file: Path) -> None:
-    """Its content is on the disk before a name points to it."""
+    """Wait until a file's content is on the disk, so that a rename never exposes an empty one."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -108,44 +136,92 @@ def flush(file: Path) -> None:
         os.close(descriptor)
 
 
-def _swap_in(building: Path, path: Path) -> None:
-    if not path.exists():
-        building.rename(path)
-        return
+def _move_into_place(building: Path, path: Path) -> None:
     old = building.with_name(building.name + ".old")
-    path.rename(old)
+    if os.path.exists(path):
+        path.rename(old)
     building.rename(path)
     shutil.rmtree(old, ignore_errors=True)
 
 
-class _FolderTables(Mapping[str, pa.Table]):
-    """The tables of a folder, each read when it is first asked for: some are larger than memory."""
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever in a folder of results can't be used is said, with the folder's name.
 
-    def __init__(self, folder: Path, names: Sequence[str], manifest: str) -> None:
+    A folder may come from anyone, and be damaged anywhere: all that is made of one is made inside.
+    """
+    try:
+        yield
+    except _DAMAGE as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise  # what is made of it is being written
+        raise OutputError(
+            f"the results in {path} are damaged or not complete ({type(error).__name__}: {error})",
+            next_step="make them again: mindshare run STUDY.toml --out FOLDER",
+        ) from error
+
+
+def inside(path: Path, name: str) -> Path:
+    """A file of a folder of results, in the folder itself, not where a name or a link leads."""
+    file = path / name
+    if not _NAME.fullmatch(name) or file.resolve().parent != path.resolve():
+        raise ValueError(f"{name!r:.200} leads out of the folder")
+    if not os.path.isfile(file):
+        raise FileNotFoundError(f"{name} is missing")
+    return file
+
+
+def read_text(path: Path, name: str) -> str:
+    """The text of a file of the folder, which must be there."""
+    with reading(path):
+        return inside(path, name).read_text(encoding="utf-8")
+
+
+class _FolderTables(Mapping[str, pa.Table]):
+    """Table name → table, each read on first access: all together may not fit into memory."""
+
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str],
+        manifest: str,
+        read: Callable[[pa.Table], pa.Table] | None = None,
+    ) -> None:
         self._folder, self._names, self._manifest = folder, tuple(names), manifest
-        self._read: dict[str, pa.Table] = {}
+        self._read = read or (lambda content: content)  # what becomes of each
+        self._cache: dict[str, pa.Table] = {}
         for name in names:
-            pq.read_schema(folder / f"{name}.parquet")  # is it there, and whole?
+            pq.read_schema(inside(folder, f"{name}.parquet"))  # is it there, and whole?
 
     def __getitem__(self, name: str) -> pa.Table:
         if name not in self._names:
             raise KeyError(name)
-        if name not in self._read:
-            self._require_same()
-            self._read[name] = pq.read_table(self._folder / f"{name}.parquet")
-        return self._read[name]
+        if name not in self._cache:
+            self._require_unchanged()
+            with reading(self._folder):
+                self._cache[name] = self._read(pq.read_table(self._folder / f"{name}.parquet"))
+        return self._cache[name]
 
-    def _require_same(self) -> None:
-        """Never the tables of one study under the name of another."""
+    def batches(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """A table in pieces of some rows; nothing of it is kept."""
+        self._require_unchanged()
+        with reading(self._folder), pq.ParquetFile(self._folder / f"{name}.parquet") as file:
+            yield from file.iter_batches(columns=columns)
+
+    def _require_unchanged(self) -> None:
+        """Refuse tables that another study has put in place of those whose manifest was read."""
         try:
-            now = (self._folder / MANIFEST).read_text(encoding="utf-8")
+            manifest = (self._folder / MANIFEST).read_text(encoding="utf-8")
         except OSError:
-            now = ""
-        if now != self._manifest:
+            manifest = ""
+        if manifest != self._manifest:
             raise OutputError(
                 f"the results in {self._folder} are no longer those that were read",
                 next_step="read the folder again, or use another folder for each study",
             )
+
+    def __contains__(self, name: object) -> bool:  # Mapping's own would read the table
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -154,15 +230,23 @@ class _FolderTables(Mapping[str, pa.Table]):
         return len(self._names)
 
 
-def read_folder(path: Path) -> tuple[Mapping[str, pa.Table], dict[str, Any]]:
-    """The tables and the manifest of a results folder."""
+def read_folder(
+    path: Path, *, of_figures: bool = False, as_labelled: bool = False
+) -> tuple[Mapping[str, pa.Table], dict[str, Any]]:
+    """The tables and the manifest of a results folder.
+
+    Tables that only a figure is drawn of repeat what others say: they come if `of_figures`. Layers
+    and heads are counted from 0, or `as_labelled` in the pictures.
+    """
     path = Path(path)
-    try:
-        text = (path / MANIFEST).read_text(encoding="utf-8")
-        manifest = json.loads(text)
-        return _FolderTables(path, manifest["tables"], text), manifest
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid) as error:
+    if not os.path.isfile(path / MANIFEST):
         raise OutputError(
-            f"{path} is not a folder of mindshare results ({type(error).__name__}: {error})",
+            f"{path} is not a folder of mindshare results: it has no {MANIFEST}",
             next_step="name a folder that mindshare wrote with --out",
-        ) from error
+        )
+    text = read_text(path, MANIFEST)
+    with reading(path):
+        manifest = json.loads(text)
+        names = [*manifest["tables"], *(manifest.get(FIGURE_TABLES, ()) if of_figures else ())]
+        counted = as_labelled and manifest.get("labels") == ONE_BASED
+        return _FolderTables(path, names, text, read=one_based if counted else None), manifest

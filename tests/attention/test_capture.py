@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from mindshare.attention.capture import CaptureOptions, capture, query_counts
+from mindshare.attention.call import query_counts
+from mindshare.attention.capture import CaptureOptions, capture
 from mindshare.errors import ExactnessError, PromptError, SelectionError, UnsupportedModelError
 from mindshare.models import wrap
 from tests.attention import tiny
@@ -35,14 +38,16 @@ def test_a_batch_gets_a_leading_axis(model) -> None:
 def test_masses_alone(model) -> None:
     found = capture(model, tiny.ids(10), tiny.partition(10), received=False, options=UNCHECKED)
     assert found.received == {}
-    assert set(found.kernels.values()) == {"fused"}
+    wide = torch.backends.cpu.get_cpu_capability() == "AVX512"
+    assert set(found.kernels.values()) == {"blockwise" if wide else "fused"}
 
 
 @pytest.mark.parametrize("tokens", [1, 10, 2100])
-def test_masses_alone_are_fused_at_every_length(tokens: int) -> None:
+def test_the_fused_kernel_gives_the_same_masses_at_every_length(tokens: int) -> None:
     model = tiny.llama(max_position_embeddings=2100, num_hidden_layers=1)
     ids, columns = tiny.ids(tokens), tiny.partition(tokens)
-    fused = capture(model, ids, columns, received=False, options=UNCHECKED)
+    options = replace(UNCHECKED, kernel="fused")
+    fused = capture(model, ids, columns, received=False, options=options)
     assert fused.kernels == {0: "fused"}
     both = capture(model, ids, columns, options=UNCHECKED)
     assert both.kernels == {0: "blockwise"}
@@ -145,3 +150,24 @@ def test_padded_queries_have_no_masses(model) -> None:
     found = capture(model, ids, tiny.partition(10), attention_mask=mask, options=UNCHECKED)
     assert found.mass[0][1, :, 6:].abs().max() == 0
     assert (found.mass[0][1, :, :6].sum(-1) - 1).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["a text", b"bytes", None, {"input_ids": [1, 2]}, [["a"]], [0.5, 1.0], object()],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_is_no_tensor_of_token_ids_is_refused(model, given: object) -> None:
+    with pytest.raises(PromptError, match="no tensor of token ids"):
+        capture(model, given, tiny.partition(2), options=UNCHECKED)
+    with pytest.raises(PromptError, match="key_weights is"):
+        capture(model, tiny.ids(2), "weights", options=UNCHECKED)
+
+
+def test_numbers_in_lists_and_arrays_are_token_ids(model) -> None:
+    ids = tiny.ids(10)[0]
+    found = [
+        capture(model, given, tiny.partition(10), options=UNCHECKED).mass[0]
+        for given in (ids, ids.tolist(), ids.numpy())
+    ]
+    assert all(one.equal(found[0]) for one in found)

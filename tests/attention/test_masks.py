@@ -13,11 +13,13 @@ from transformers.masking_utils import (
 
 from mindshare.attention.masks import (
     Causal,
+    Everything,
     LazyMask,
-    Rule,
+    MaskRule,
     Visibility,
     additive_part,
     lazy_mask,
+    uniform_share,
     visibility_of,
 )
 
@@ -116,7 +118,7 @@ def test_dense_masks_are_understood() -> None:
     additive = torch.where(triangle, 0.0, torch.finfo(torch.float32).min)
     for mask in (triangle, additive):
         visible = visibility_of(mask, 4, 4, causal=True)
-        assert isinstance(visible, Rule)
+        assert isinstance(visible, MaskRule)
         assert torch.equal(seen_by(visible, 2)[:1], triangle)
         assert additive_part(mask) is None
     biased = additive + torch.arange(4.0)
@@ -136,7 +138,7 @@ def test_no_mask_means_causal_or_a_single_step() -> None:
 def test_each_prompt_of_a_batch_has_its_own_rule() -> None:
     seen = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(0)) < 0.5
     seen |= torch.eye(8, dtype=torch.bool)
-    whole = Rule(8, 8, rows=lambda a, b: seen[:, :, a:b])
+    whole = MaskRule(8, 8, rows=lambda a, b: seen[:, :, a:b])
     for row in range(3):
         one = whole.row(row)
         assert one is whole.row(row)  # layers find the same one
@@ -144,7 +146,38 @@ def test_each_prompt_of_a_batch_has_its_own_rule() -> None:
         first, hidden = one.hidden(2, 6) or (high, torch.zeros(1, 1, 4, 0, dtype=torch.bool))
         assert torch.equal(~hidden, seen[row : row + 1, :, 2:6, first:high])
         assert not seen[row, :, 2:6, :low].any()
-    alike = Rule(8, 8, rows=lambda a, b: seen[:1, :, a:b])
+    alike = MaskRule(8, 8, rows=lambda a, b: seen[:1, :, a:b])
     assert alike.row(2) is alike
     causal = Causal(8, 8)
     assert causal.row(1) is causal
+
+
+def brute_force(seen: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+    """[query, key] bool, [key, column] → the mean over the visible keys, one query at a time."""
+    rows = [columns[row].double().mean(0) for row in seen]
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("tokens", [1, 5, 300])
+@pytest.mark.parametrize("window", [None, 4])
+def test_uniform_attention_is_the_mean_over_visible_keys(tokens, window) -> None:
+    columns = torch.rand(1, tokens, 3, generator=torch.Generator().manual_seed(0))
+    apart = torch.arange(tokens)[:, None] - torch.arange(tokens)
+    seen = (apart >= 0) & (apart < (window or tokens))
+    visible = (
+        Causal(tokens, tokens)
+        if window is None
+        else MaskRule(tokens, tokens, rows=lambda a, b: seen[None, None, a:b])
+    )
+    share = uniform_share(visible, columns)
+    assert share.shape == (1, 1, tokens, 3)
+    assert (share[0, 0] - brute_force(seen, columns[0])).abs().max() < 1e-12
+
+
+def test_uniform_attention_of_later_chunks_and_without_a_mask() -> None:
+    columns = torch.rand(2, 12, 2, generator=torch.Generator().manual_seed(0))
+    whole = uniform_share(Causal(12, 12), columns)
+    later = uniform_share(Causal(5, 12, first_query=7), columns)
+    assert (whole[:, :, 7:] - later).abs().max() < 1e-12
+    step = uniform_share(Everything(1, 12, first_query=11), columns)
+    assert (whole[:, :, 11:] - step).abs().max() < 1e-12

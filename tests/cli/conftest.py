@@ -60,6 +60,12 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def other_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same build with other weights."""
+    return tiny.llama(tmp_path_factory.mktemp("models") / "other-llama", seed=1)
+
+
+@pytest.fixture(scope="session")
 def refused_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A model of each kind that can't be measured."""
     place = tmp_path_factory.mktemp("refused")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from mindshare import limits
 from mindshare.models.reference import embedded_file
 
 from . import tiny
@@ -138,10 +142,26 @@ class TestSelection:
         count = tiny.LAYERS if what == "layer" else tiny.HEADS
         refused(ran, f"{what} {count} does not exist", f"Allowed: 0 to {count - 1}")
 
-    @pytest.mark.parametrize("value", ["x", "1-", "5-2", "1,,2", "-1", "0:3", "men"])
+    @pytest.mark.parametrize("value", ["x", "1-", "5-2", "1,,2", "-1", "0:3", "men", "٣"])
     def test_unreadable_range(self, mindshare: Mindshare, value: str) -> None:
         ran = mindshare("measure", "any", *TEXT, f"--layers={value}")
         refused(ran, f"--layers {value!r}", "such as --layers 0,5-9")
+
+    @pytest.mark.parametrize(
+        ("command", "option"),
+        [("measure", "--layers"), ("measure", "--near"), ("insert", "--heads"), ("insert", "--top"),
+         ("insert", "--insert=/*"), ("shares", "--width"), ("shares", "--font-size"),
+         ("shares", "--class=h=ids:"), ("measure", "--limit"), ("measure", "--chunk-tokens")],
+    )  # fmt: skip
+    def test_digits_are_ascii_digits(
+        self, mindshare: Mindshare, llama: Path, command: str, option: str
+    ) -> None:
+        value = {"--heads": "٠.٠", "--width": "٩cm"}.get(option, "٩")
+        words = f"{option}{value}" if "=" in option else f"{option}={value}"
+        ran = mindshare(command, llama, *TEXT, words)
+        assert ran.code == 2, ran
+        assert "Traceback" not in ran.err
+        assert not list(Path().iterdir())
 
     def test_unknown_measure(self, mindshare: Mindshare) -> None:
         ran = mindshare("measure", "any", *TEXT, "--measure", "mass,entrpy")
@@ -192,6 +212,79 @@ class TestDestination:
         assert manifest.exists()
 
 
+def test_a_study_file_that_is_nested_deeply(mindshare: Mindshare) -> None:
+    Path("deep.toml").write_text(f"command = {'[' * 5000}{']' * 5000}")
+    refused(mindshare("run", "deep.toml"), "nested too deeply", "deep.toml")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["models", "NAME"],
+        ["tokens", "NAME", *TEXT],
+        ["measure", "NAME.gguf", *TEXT],
+        ["measure", "any", "--data", "NAME.jsonl"],
+        ["measure", "any", "--file", "NAME"],
+        ["measure", "any", *TEXT, "--out", "NAME"],
+        ["measure", "MODEL", *TEXT, "--adapter", "NAME"],
+        ["run", "NAME"],
+        ["status", "NAME"],
+        ["runs", "NAME"],
+        ["redraw", "NAME", "--bare"],
+        ["report", "NAME"],
+        ["check-description", "NAME.txt", "NAME"],
+        ["explore", "NAME"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("name", ["x" * 5_000, "~nobody-of-this-name/x"], ids=["long", "home"])
+def test_a_path_that_cannot_be(
+    mindshare: Mindshare, llama: Path, command: list[str], name: str
+) -> None:
+    words = [word.replace("NAME", name).replace("MODEL", str(llama)) for word in command]
+    if words[-2:] == ["--out", "~nobody-of-this-name/x"]:
+        words[1] = "no such model"  # a shell's sign, and a folder's name like any
+    refused(mindshare(*words))
+
+
+class TestProgramsThatRunAway:
+    def test_filter(self, mindshare: Mindshare) -> None:
+        Path("rows.jsonl").write_text(json.dumps({"text": "a" * 50 + "b"}))
+        ran = mindshare("measure", "any", "--data", "rows.jsonl", "--where", "text~(a+)+$")
+        refused(ran, "runs away", "filter 'text~(a+)+$'")
+
+    def test_class(self, mindshare: Mindshare, llama: Path) -> None:
+        text = "a" * 50 + "b"
+        refused(mindshare("measure", llama, "--text", text, "--class", "x=re:(a+)+$"), "runs away")
+
+    @pytest.mark.parametrize(
+        "template",
+        [
+            "{% for i in range(99999) %}" * 3 + "{% endfor %}" * 3,
+            "{{ 'x' * 100000000000000 }}",
+            "{{ 'x' * 8000000000 }}",
+            "{{ '%8000000000d' % 1 }}",
+            "{{ 9 ** (9 ** 9) }}",
+            "{% generation %}{{ 'a' | center(8000000000) }}{% endgeneration %}",
+            "{% set n = namespace(x='aaaaaaaa') %}"
+            "{% for i in range(40) %}{% set n.x = n.x + n.x %}{% endfor %}{{ n.x | length }}",
+            "{{ messages[0].content }}{% if 'QZ' in messages[0].content %}{{ 9 ** (9 ** 9) }}"
+            "{% endif %}",
+        ],
+    )
+    def test_chat_template(
+        self, mindshare: Mindshare, llama: Path, template: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limits, "SECONDS", 1.0)
+        folder = Path(shutil.copytree(llama, "model"))
+        (folder / "chat_template.jinja").write_text(template)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        Path("chat.json").write_text('[{"role": "user", "content": "a"}]')
+        refused(mindshare("tokens", folder, "--chat", "chat.json"), "chat template runs away")
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # in kilobytes
+        assert grown < 500_000
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -208,3 +301,99 @@ def test_usage_errors(mindshare: Mindshare, arguments: list[str]) -> None:
     assert ran.out == ""
     assert "Usage: mindshare" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_where_models_run_is_checked_before_prompts_are_read(mindshare: Mindshare) -> None:
+    ran = mindshare("measure", "any", "--data", "gone.jsonl", "--on", "locl")
+    refused(ran, "unknown place 'locl'")
+
+
+def test_a_command_that_is_no_text(mindshare: Mindshare) -> None:
+    Path("s.toml").write_text('command = ["measure"]')
+    refused(mindshare("run", "s.toml"), "s.toml")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+def test_a_full_device_is_told() -> None:
+    with open("/dev/full", "w") as full:
+        code = "from mindshare.cli import main; main(['runs', '--json', '.'])"
+        ran = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("mindshare: ")
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["num_hidden_layers", "hidden_size", "vocab_size"])
+def test_a_config_with_a_billion_of_something(mindshare: Mindshare, llama: Path, name: str) -> None:
+    folder = Path(shutil.copytree(llama, "huge"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, name: 10**9}))
+    refused(mindshare("measure", folder, *TEXT), f"{name} is 1,000,000,000", "config.json")
+
+
+class TestBeforeWeightsAreRead:
+    def test_layers(self, mindshare: Mindshare, llama: Path) -> None:
+        config = Path(shutil.copytree(llama, "model")) / "config.json"
+        content = json.loads(config.read_text()) | {"vocab_size": 7}  # its weights do not load
+        config.write_text(json.dumps(content))
+        refused(mindshare("measure", "model", *TEXT), "config and weights do not fit")
+        refused(mindshare("measure", "model", *TEXT, "--layers", "9"), "layer 9 does not exist")
+
+    def test_a_stale_base(self, mindshare: Mindshare, llama: Path) -> None:
+        folder = Path("adapter")
+        folder.mkdir()
+        config = {"base_model_name_or_path": "/gone/base", "peft_type": "LORA"}
+        (folder / "adapter_config.json").write_text(json.dumps(config))
+        ran = mindshare("shares", llama, folder, *TEXT, "--class", "h=#")
+        refused(ran, "the base of the adapter 'adapter' is not there", "/gone/base", "--adapter")
+
+    def test_a_model_without_weights(self, mindshare: Mindshare, llama: Path) -> None:
+        second = Path(shutil.copytree(llama, "second"))
+        (second / "model.safetensors").unlink()
+        ran = mindshare("shares", llama, second, *TEXT, "--class", "h=#")
+        refused(ran, "'second' has no weights")
+
+
+class TestKnockouts:
+    """What `knockout` refuses; the rest is refused by the library, see tests/api."""
+
+    ASKED = ("--class", "hash=#")
+
+    def data(self, *rows: dict[str, object]) -> str:
+        Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return "rows.jsonl"
+
+    def test_no_answer(self, mindshare: Mindshare, llama: Path) -> None:
+        ran = mindshare("knockout", llama, *TEXT, *self.ASKED)
+        refused(ran, "has no answer", "--answer greedy")
+
+    def test_an_answer_that_merges_with_the_prompt(self, mindshare: Mindshare, llama: Path) -> None:
+        data = self.data({"text": "a # b *", "answer": "* yes"})
+        refused(mindshare("knockout", llama, "--data", data, *self.ASKED), "as one", "Next:")
+
+    def test_a_class_of_all_that_is_seen(self, mindshare: Mindshare, llama: Path) -> None:
+        asked = ("--class", "all=re:.", "--answer", "greedy", "--quiet")
+        ran = mindshare("knockout", llama, *TEXT, *asked)
+        refused(ran, "class 'all' holds every key", "--how zero")
+
+    @pytest.mark.parametrize("flag", [("--layers", "7"), ("--heads", "9"), ("--heads", "0.9")])
+    def test_what_the_model_lacks(
+        self, mindshare: Mindshare, llama: Path, flag: tuple[str, str]
+    ) -> None:
+        ran = mindshare("knockout", llama, *TEXT, *self.ASKED, "--answer", "greedy", *flag)
+        refused(ran, "does not exist", "Allowed: 0 to")
+
+    def test_an_unknown_kind(self, mindshare: Mindshare, llama: Path) -> None:
+        ran = mindshare("knockout", llama, *TEXT, *self.ASKED, "--how", "maskk")
+        refused(ran, "unknown kind of knock-out 'maskk'", "mask")
+
+    def test_a_screen_of_heads_together(self, mindshare: Mindshare, llama: Path) -> None:
+        asked = (*self.ASKED, "--answer", "greedy", "--screen", "3", "--window", "2")
+        refused(mindshare("knockout", llama, *TEXT, *asked), "a screen is of single heads")
+
+    def test_a_column_of_answers_that_is_not_there(self, mindshare: Mindshare) -> None:
+        data = self.data({"text": "a # b", "solution": " c"})
+        ran = mindshare("knockout", "any", "--data", data, *self.ASKED, "--answer", "solutions")
+        refused(ran, "solutions")

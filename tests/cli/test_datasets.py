@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mindshare as package
+from mindshare.backends.pool import WorkerPool
+from tests.backends.tiny_jobs import kill
 
 from . import tiny
 from .conftest import Mindshare
@@ -106,8 +110,9 @@ def test_groups_are_what_is_resampled(
     ran = mindshare("shares", llama, *options(rows), "--out", "run")
     assert ran.code == 0, ran.err
     summary = package.read("run").to_pandas("summary")
-    assert set(summary["n_prompts"]) == {24}
-    assert set(summary["n_groups"]) == {12}
+    counts = summary.groupby("class")[["n_prompts", "n_absent", "n_groups"]].agg(["min", "max"])
+    assert counts.loc["star"].tolist() == [24, 24, 0, 0, 12, 12]
+    assert counts.loc["hash"].tolist() == [12, 12, 12, 12, 6, 6]  # half of the rows have none
     assert summary["low"].notna().all()
     status = mindshare("status", "run", "--json")
     assert json.loads(status.out)["phase"] == "finished"
@@ -218,16 +223,154 @@ def test_a_study_file_on_several_processes(
     assert tables(place / "chart") == tables(place / "c2")
 
 
-def test_an_insertion_is_not_spread(
+def test_an_insertion_on_two_workers_is_the_same_bytes(
     mindshare: Mindshare,
     llama: Path,
     rows: Path,
+    place: Path,
 ) -> None:
-    saved = mindshare(
-        *("insert", llama, "--data", rows, "--column", "prompt=question", "--at", "end"),
-        *("--save-study", "ins.toml"),
-    )
-    assert saved.code == 0, saved.err
-    ran = mindshare("run", "ins.toml", "--on", "ray")
+    asked = ("--data", rows, "--column", "prompt=question", "--at", "end", "--insert", "/ *3,6")
+    here = mindshare("insert", llama, *asked, "--against", "random-sentence", "--out", "here")
+    assert here.code == 0, here.err
+    there = mindshare("run", "here/study.toml", "--on", "local", "--workers", 2, "--out", "there")
+    assert there.code == 0, there.err
+    assert len(tables(place / "here")) > 8
+    assert tables(place / "here") == tables(place / "there")
+    again = mindshare("run", "here/study.toml", "--on", "local", "--workers", 2, "--out", "there")
+    assert again.code == 0, again.err  # nothing is computed anew
+    assert tables(place / "here") == tables(place / "there")
+
+
+def test_every_command_that_measures_takes_workers(mindshare: Mindshare, llama: Path) -> None:
+    """`insert` has a test of its own, with a worker that is killed."""
+    asked = ("--data", "rows.jsonl", "--class", "hash=#", "--quiet")
+    Path("rows.jsonl").write_text('{"text": "# a"}\n{"text": "## b *"}\n')
+    for name in ("measure", "shares", "head-map"):
+        for folder, where in (("here", ()), ("there", ("--workers", 2))):
+            ran = mindshare(name, llama, *asked, *where, "--out", f"{name}-{folder}")
+            assert ran.code == 0, ran.err
+        assert tables(Path(f"{name}-here")) == tables(Path(f"{name}-there"))
+        study = [Path(f"{name}-{folder}/study.toml").read_text() for folder in ("here", "there")]
+        assert study[0] == study[1], "where it runs is no part of the study"
+
+
+def test_one_prompt_on_two_workers(mindshare: Mindshare, llama: Path) -> None:
+    for folder, where in (("here", ()), ("there", ("--on", "local", "--workers", 2))):
+        ran = mindshare("measure", llama, "--text", "# a", *CLASSES, *where, "--out", folder)
+        assert ran.code == 0, ran.err
+    assert tables(Path("here")) == tables(Path("there"))
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [(("--on", "rya"), "did you mean 'ray'"), (("--address", "auto"), "an address is for Ray")],
+)
+def test_a_place_that_is_none(
+    mindshare: Mindshare, llama: Path, where: tuple[str, ...], says: str
+) -> None:
+    ran = mindshare("insert", llama, "--text", "# a", "--insert", "/ *3", *where, "--out", "out")
     assert ran.code == 2
-    assert "can't be spread" in ran.err
+    assert says in ran.err
+    assert not Path("out").exists()
+
+
+def test_an_insertion_outlives_a_killed_worker(
+    mindshare: Mindshare, llama: Path, rows: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("--data", rows, "--column", "prompt=question", "--at", "end", "--insert", "/ *3,6")
+    here = mindshare("insert", llama, *asked, "--out", "here", "--quiet")
+    assert here.code == 0, here.err
+    killed: list[int] = []
+
+    def kill_one(pool: WorkerPool, *given: Any, **more: Any) -> Iterator[Any]:
+        for results in compute(pool, *given, **more):
+            if not killed:
+                killed.append(pool.fingerprints[-1].pid)
+                kill(killed[0])
+            yield results
+
+    compute = WorkerPool.results
+    monkeypatch.setattr(WorkerPool, "results", kill_one)
+    there = mindshare("insert", llama, *asked, "--workers", 2, "--out", "there", "--quiet")
+    assert there.code == 0, there.err
+    assert len(killed) == 1
+    assert len(tables(place / "here")) > 8
+    assert tables(place / "here") == tables(place / "there")
+
+
+def test_an_insertion_leaves_out_what_a_model_cannot_hold(
+    mindshare: Mindshare, llama: Path, place: Path
+) -> None:
+    texts = ["x" * (tiny.CONTEXT - 4), "# a *", "* c #"]  # the first has no room for the insertion
+    (place / "rows.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    asked = ("insert", llama, "--data", "rows.jsonl", "--insert", "/ *3", "--out", "run")
+    assert mindshare(*asked).code == 2
+    ran = mindshare(*asked, "--bad-rows", "skip")
+    assert ran.code == 0, ran.err
+    assert "Left out, 1 in all" in ran.err
+    assert set(package.read("run").to_pandas("summary")["n_prompts"]) == {2}
+    status = json.loads(mindshare("status", "run", "--json").out)
+    assert (status["phase"], status["failed"]) == ("finished", 1)
+
+
+def test_figures_of_several_measures_live_together(
+    mindshare: Mindshare, llama: Path, rows: Path, place: Path
+) -> None:
+    asked = ("shares", llama, *options(rows), "--out", "run", "--formats", "png,svg,csv")
+    for measure in ("mass", "lift", "density"):
+        drawn = mindshare(*asked, "--measure", measure)
+        assert drawn.code == 0, drawn.err
+    assert "class_bars_lift" in drawn.out.rpartition("earlier commands")[2]
+    mapped = mindshare("head-map", *asked[1:], "--show", "star")
+    assert mapped.code == 0, mapped.err
+    manifest = json.loads((place / "run" / "manifest.json").read_text(encoding="utf-8"))
+    names = [f"class_bars_{measure}" for measure in ("mass", "lift", "density")]
+    assert set(manifest["figures"]) > set(names)
+    for name in manifest["figures"]:
+        assert (place / "run" / f"{name}.png").is_file(), name
+    before = {name: (place / "run" / f"{name}.csv").read_bytes() for name in names}
+    redrawn = mindshare("redraw", "run", "--bare")  # each of its own table
+    assert redrawn.code == 0, redrawn.err
+    assert {name: (place / "run" / f"{name}.csv").read_bytes() for name in names} == before
+    assert mindshare("report", "run", "--out", "report").code == 0
+    # The same again takes the place of the earlier one, and nothing piles up.
+    for measure in ("mass", "mass"):
+        assert mindshare(*asked, "--measure", measure).code == 0
+    again = json.loads((place / "run" / "manifest.json").read_text(encoding="utf-8"))
+    assert set(again["figures"]) == set(manifest["figures"])
+    assert len(again["tables"]) <= len(manifest["tables"])
+    assert all((place / "run" / f"{name}.parquet").is_file() for name in again["tables"])
+
+
+def test_figures_that_tables_take_the_place_of_are_named(
+    mindshare: Mindshare, llama: Path, rows: Path
+) -> None:
+    drawn = mindshare("shares", llama, *options(rows), "--out", "run", "--formats", "png")
+    assert drawn.code == 0, drawn.err
+    measured = mindshare("measure", llama, *options(rows), "--measure", "mass", "--out", "run")
+    assert measured.code == 0, measured.err
+    assert "class_bars_mass" in measured.err
+
+
+def test_one_numbering_everywhere(
+    mindshare: Mindshare, llama: Path, rows: Path, place: Path
+) -> None:
+    asked = ("insert", llama, "--data", rows, "--column", "prompt=question", "--limit", 8)
+    drawn = mindshare(*asked, "--insert", "/ *3", "--out", "run", "--labels", "one-based")
+    assert drawn.code == 0, drawn.err
+    with (place / "run" / "map_amplitude.csv").open(newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert min(int(row["layer"]) for row in cells) == 1
+    assert min(int(row["head"]) for row in cells) == 1
+    stored = package.read("run").to_pandas("sequence")
+    assert stored["layer"].min() == 0  # what is stored is counted from 0
+    # A list of heads (2.1, 3.2) is no statement about numbers.
+    said = [line for line in drawn.out.splitlines() if "heads that change most" not in line]
+    (place / "found.txt").write_text("\n".join(said), encoding="utf-8")
+    checked = mindshare("check-description", "found.txt", "run")
+    assert checked.code == 0, checked.out
+    redrawn = mindshare("redraw", "run", "--labels", "zero-based", "--figure", "map_amplitude")
+    assert redrawn.code == 2
+    assert mindshare("redraw", "run", "--labels", "zero-based").code == 0
+    with (place / "run" / "map_amplitude.csv").open(newline="") as file:
+        assert min(int(row["layer"]) for row in csv.DictReader(file)) == 0

@@ -42,11 +42,11 @@ def save(folder: Path, model: Any) -> Path:
     return folder
 
 
-def llama(folder: Path) -> Path:
+def llama(folder: Path, *, seed: int = 0) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = LlamaConfig(
         hidden_size=32,
         intermediate_size=48,

@@ -6,7 +6,10 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+
+from bench.house import Tree, largest_cycle
 
 import mindshare
 
@@ -21,7 +24,7 @@ def run(code: str) -> str:
 
 
 def test_every_promised_name_is_there() -> None:
-    assert len(mindshare.__all__) == 21
+    assert len(mindshare.__all__) == 25
     for name in mindshare.__all__:
         assert getattr(mindshare, name) is not None, name
     assert set(mindshare.__all__) <= set(dir(mindshare))
@@ -34,28 +37,52 @@ def test_importing_is_light() -> None:
 
 
 def test_the_right_half_never_imports_torch() -> None:
-    modules = "mindshare.table, mindshare.errors, mindshare.prompts, mindshare.tokens"
+    modules = "mindshare.tables, mindshare.errors, mindshare.prompts, mindshare.tokens"
     modules += ", mindshare.stats, mindshare.figures"
     assert run(f"import sys, {modules}; print('torch' in sys.modules)").strip() == "False"
 
 
-def test_the_tree_in_the_architecture_is_the_tree_on_disk() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    block = text.partition("```tree\n")[2].partition("```")[0]
-    drawn = set(re.findall(r"^\s*(\S+\.py)", block, re.MULTILINE))
-    packages = re.findall(r"^(\w+)/", block, re.MULTILINE)
-    on_disk = {p.name for p in SOURCE.glob("*.py")} | {
-        p.name for package in packages for p in (SOURCE / package).rglob("*.py")
-    }
-    assert set(packages) == {p.name for p in SOURCE.iterdir() if (p / "__init__.py").exists()}
-    assert drawn == on_disk - {"__init__.py"}
+def test_no_imports_go_in_circles() -> None:
+    circle = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
+    assert largest_cycle(circle) == ["b", "c"]
+    assert largest_cycle(Tree(ROOT).imports()) == []
 
 
-def test_no_module_is_long_without_a_reason() -> None:
-    for file in SOURCE.rglob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        if text.count("\n") > 500:
-            assert "long because" in (ast.get_docstring(ast.parse(text)) or ""), file
+def architecture() -> str:
+    return (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_the_glossary_is_the_code() -> None:
+    """Each word of the glossary is a class, and stands where its row says."""
+    block = architecture().partition("## Glossary")[2].partition("## ")[0]
+    rows = re.findall(r"^\| (`.+?`) \| .+? \| `(\S+\.py)` \|$", block, re.MULTILINE)
+    assert len(rows) > 15
+    for words, where in rows:
+        names = re.findall(r"`(\w+)`", words)
+        home = (SOURCE / where).read_text(encoding="utf-8")
+        for name in names:
+            assert re.search(rf"^class {name}\b", home, re.MULTILINE), (name, where)
+
+
+def test_every_file_that_the_architecture_names_is_there() -> None:
+    named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", architecture()))
+    assert len(named) > 30
+    for name in named:
+        assert (
+            (SOURCE.parent / name).exists() or (ROOT / name).exists() or list(SOURCE.rglob(name))
+        ), name
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    trees = [ast.parse(f.read_text(encoding="utf-8")) for f in SOURCE.rglob("*.py")]
+    names = [x.name for tree in trees for x in ast.walk(tree) if isinstance(x, ast.ClassDef)]
+    public = Counter(name for name in names if not name.startswith("_"))
+    assert [name for name, times in public.items() if times > 1] == []
+
+
+def test_no_module_is_long() -> None:
+    for file in SOURCE.parent.rglob("*.py"):
+        assert file.read_text(encoding="utf-8").count("\n") <= 600, file
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -66,13 +93,14 @@ def test_every_module_says_what_it_is() -> None:
 
 
 def test_tests_mirror_the_source() -> None:
-    """A test file is named after the module it tests; laws, contracts and journeys stand apart."""
-    apart = {"laws", "contracts", "journeys"}
+    """A test file is named after the module it tests; some folders stand apart."""
+    apart = {"laws", "contracts", "journeys", "golden", "fuzz"}
+    beside = {name: f"mindshare_{name}" for name in ("recipes", "checker", "explore")}
     for file in (ROOT / "tests").rglob("test_*.py"):
-        folder = file.relative_to(ROOT / "tests").parent
-        if folder.parts[:1] and folder.parts[0] in apart:
+        top, *rest = (*file.relative_to(ROOT / "tests").parent.parts, "")
+        if top in apart:
             continue
+        home = SOURCE.parent / beside[top] if top in beside else SOURCE / top
         name = file.stem.removeprefix("test_")
-        homes = (SOURCE / folder / f"{name}.py", SOURCE / folder / name)
-        known = name in ("init", "main", "bad_input", "datasets")
-        assert known or any(home.exists() for home in homes), file
+        known = name in ("init", "main", "bad_input", "datasets", "browser")
+        assert known or home.joinpath(*rest, f"{name}.py").exists(), file

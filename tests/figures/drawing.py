@@ -50,13 +50,34 @@ def places(svg: ElementTree.Element) -> list[tuple[str, float, float]]:
     return found
 
 
-def assert_nothing_is_cut_off(figure: Figure) -> None:
+def assert_fits(figure: Figure, inches: float, *, spare: float = 1.02) -> None:
+    """As wide as promised, hardly scaled, nothing cut off, and no text too small to be read."""
     svg = drawn(figure)
     width, height = size(svg)
+    assert svg.attrib["width"] == f"{inches:.5g}in"
+    assert width <= 96 * inches * spare
+    assert min(float(found) for found in re.findall(r'font-size="([\d.]+)px"', _text(svg))) >= 12
     for text, x, y in places(svg):
         assert -0.5 <= x <= width + 0.5, text
         assert -0.5 <= y <= height + 0.5, text
         assert "…" not in text, text
+
+
+def _text(svg: ElementTree.Element) -> str:
+    return ElementTree.tostring(svg, encoding="unicode")
+
+
+def panels(figure: Figure) -> list[list[dict]]:
+    """Rows of panels."""
+    return [row["hconcat"] for row in figure.spec["vconcat"]]
+
+
+def marks(panel: dict, kind: str) -> list[dict]:
+    return [layer for layer in panel["layer"] if layer["mark"]["type"] == kind]
+
+
+def caption(figure: Figure) -> str:
+    return " ".join(figure.spec["title"]["subtitle"])
 
 
 def compiled(figure: Figure) -> dict:

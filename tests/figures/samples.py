@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from mindshare.table import table
+from mindshare.tables import table
 
 # Layer → Phys and Instruct; whitespace, star, hash: the reading that two careful readers agree on.
 READING = {
@@ -48,6 +48,8 @@ def summary(rows: Sequence[tuple], *, n_prompts: int = 100, measure: str = "mass
     half = 0.06 * mean + 0.01 * np.nanmax(mean) if n_prompts > 1 else np.full(len(mean), np.nan)
     counts = [n_prompts] * len(rows)
     more = {"n_prompts": counts, "n_groups": counts, "sd": half * 5, "se": half / 2}
+    more |= {"margin_family": 2 * half}
+    more |= {"n_absent": [0] * len(rows), "reliable": [True] * len(rows)}
     spread = {"low": np.maximum(mean - half, 0), "high": mean + half}
     return table("summary", {**columns, **more, **spread}, ABOUT | {"mindshare.measure": measure})
 
@@ -102,4 +104,7 @@ def contrasted(layers: int, heads: int, *, planted: bool = True) -> pa.Table:
         "detectable": np.abs(difference) * 0.3,
         "detectable_family": np.abs(difference) * 0.5,
     }
+    size = len(columns["difference"])
+    columns |= {"n_absent": [0] * size, "reliable": [True] * size}
+    columns |= {"n_same_sign": [100] * size, "p_equivalent": [None] * size}
     return table("contrast", columns, ABOUT)

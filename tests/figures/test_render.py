@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import re
+import struct
 import subprocess
 import sys
 import zlib
+from dataclasses import replace
+
+import pytest
 
 from mindshare.figures import class_bars, head_map, render
 
@@ -26,17 +31,28 @@ def test_the_scale_is_the_sharpness() -> None:
 def test_a_smaller_file_has_the_same_pixels() -> None:
     import vl_convert
 
-    spec = class_bars(reading()).spec
+    spec = {k: v for k, v in class_bars(reading()).spec.items() if k != "usermeta"}
     drawn = vl_convert.vegalite_to_png(spec, scale=2, allowed_base_urls=[])
     ours = render.png(spec, scale=2)
     pixels, kinds = [], []
     for picture in (drawn, ours):
         chunks = list(render._chunks(picture))
         pixels.append(zlib.decompress(b"".join(x for kind, x in chunks if kind == b"IDAT")))
-        kinds.append([kind for kind, _ in chunks if kind != b"IDAT"])
+        kinds.append({kind for kind, _ in chunks})
     assert pixels[0] == pixels[1]
-    assert kinds[0] == kinds[1]
+    assert kinds[1] == kinds[0] | {b"pHYs"}
     assert len(ours) < len(drawn) / 2
+
+
+def test_pictures_have_their_size_in_print() -> None:
+    drawn = render.draw(class_bars(reading()).spec)
+    inches = float(re.search(r'width="([\d.]+)"', drawn.bare)[1]) / 96
+    assert inches == pytest.approx(3.4, rel=1e-4)
+    content = dict(render._chunks(drawn.png()))
+    metre, _, unit = struct.unpack(">IIB", content[b"pHYs"])
+    assert (round(metre * 0.0254), unit) == (288, 1)
+    width = float(re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", drawn.pdf())[1])
+    assert width == pytest.approx(72 * inches, rel=1e-4)
 
 
 def test_a_chart_does_not_depend_on_those_drawn_before_it() -> None:
@@ -62,3 +78,23 @@ def test_the_words_for_screen_readers_are_escaped() -> None:
 def test_the_script_can_stand_in_a_page() -> None:
     assert "</script" not in render.script()
     assert "window.vegaEmbed" in render.script()
+
+
+# The page.
+
+
+def test_the_page_says_everything_that_is_known() -> None:
+    figure = class_bars(reading())
+    text = render.page(figure, picture='<svg class="marks" width="1.25in">the picture</svg>')
+    for part in ("the picture</svg>", figure.title, "0.055", "vegaEmbed", "--drawn: 120px"):
+        assert part in text, part
+    assert text.partition("</table>")[0].count("<tr>") == 25
+    assert 'title="mean of the measure over the prompts"' in text  # of the column
+    assert "<td>–</td>" in render.page(class_bars(reading(n_prompts=1)), picture="")  # no interval
+
+
+def test_words_cannot_break_out_of_the_page() -> None:
+    figure = class_bars(reading())
+    nasty = "</script><script>alert(1)</script>"
+    bad = replace(figure, title=nasty, definition=nasty, spec={**figure.spec, "name": nasty})
+    assert "<script>alert" not in render.page(bad, picture="")

@@ -1,8 +1,9 @@
-"""`python -m tests.journeys.killing FOLDER KILLS SEED`: 300 prompts, killed again and again.
+"""`python -m tests.journeys.killing FOLDER KILLS SEED WHAT`: 300 prompts, killed again and again.
 
-A child measures into FOLDER/N and is killed with SIGKILL after a random time; the next goes on,
-with a batch size of its own, until the run is finished. Then the next folder is begun. Children are
-forked from this process, which has loaded everything: the run is killed, not the start of Python.
+WHAT is `classes` or `insertion`. A child measures into FOLDER/N and is killed with SIGKILL after a
+random time; the next goes on, with a batch size of its own, until the run is finished. Then the
+next folder is begun. Children are forked from this process, which has loaded everything: the run is
+killed, not the start of Python.
 FOLDER/alone holds an undisturbed run. Prints how many were killed, and at which moments.
 """
 
@@ -15,7 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-PROMPTS = 300
+PROMPTS = 300  # times passes
+PASSES = {"classes": 1, "insertion": 2}
 
 
 def prompts() -> list[str]:
@@ -26,7 +28,7 @@ def prompts() -> list[str]:
     ]
 
 
-def main(folder: Path, kills: int, seed: int) -> None:
+def main(folder: Path, kills: int, seed: int, what: str) -> None:
     import torch
 
     torch.set_num_threads(1)
@@ -37,14 +39,14 @@ def main(folder: Path, kills: int, seed: int) -> None:
     model = wrap(
         sharpen(tiny.llama(max_position_embeddings=256)), tiny.tokenizer(), name="tiny-llama"
     )
-    texts, chance = prompts(), random.Random(seed)
+    texts, chance = prompts()[:: PASSES[what]], random.Random(seed)
     folder.mkdir(parents=True)
-    whole = _alone(model, texts, folder / "alone")
+    whole = _alone(model, texts, folder / "alone", what)
     killed: dict[str, int] = {}
     number = 0
     while sum(killed.values()) < kills:
         here = folder / str(number)
-        child = _start(model, texts, here, chance.choice((1, 64, 300, 4096)))
+        child = _start(model, texts, here, what, tokens=chance.choice((1, 64, 300, 4096)))
         time.sleep(chance.uniform(0, whole * chance.choice((0.1, 0.4))))
         moment = _moment(here)
         os.kill(child, signal.SIGKILL)
@@ -54,48 +56,58 @@ def main(folder: Path, kills: int, seed: int) -> None:
         if moment == "finished":
             number += 1
     for one in range(number + 1):
-        _alone(model, texts, folder / str(one))
+        _alone(model, texts, folder / str(one), what)
     print(sum(killed.values()), killed)
 
 
-def _alone(model: object, texts: list[str], folder: Path) -> float:
+def _alone(model: object, texts: list[str], folder: Path, what: str) -> float:
     started = time.perf_counter()
-    child = _start(model, texts, folder, 512)
+    child = _start(model, texts, folder, what, tokens=512)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code:
         raise SystemExit(f"the run that was left alone ended with {code}")
     return time.perf_counter() - started
 
 
-def _start(model: object, texts: list[str], folder: Path, tokens: int) -> int:
+def _start(model: object, texts: list[str], folder: Path, what: str, *, tokens: int) -> int:
     child = os.fork()
     if child:
         return child
     try:
-        measure_into(model, texts, folder, tokens)
+        measure_into(model, texts, folder, what, tokens=tokens)
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
     os._exit(0)
 
 
-def measure_into(model: object, texts: list[str], folder: Path, tokens: int) -> None:
+def measure_into(model: object, texts: list[str], folder: Path, what: str, *, tokens: int) -> None:
     import mindshare
-    import mindshare.attention.batches as batches
+    import mindshare.attention.forward as forward
+    from mindshare.study import build_insertion_study, build_study
 
-    batches.TOKENS = tokens  # of one batch
-    mindshare.measure(
-        model, texts, classes={"hash": "#", "star": "*"}, measures=["mass", "received"], into=folder
-    )
+    forward.TOKENS = tokens  # of one batch
+    if what == "insertion":
+        study = build_insertion_study("/ *3", at="start")
+    else:
+        study = build_study(classes={"hash": "#", "star": "*"}, measures=["mass", "received"])
+    mindshare.measure(model, texts, study=study, into=folder)
 
 
 def _moment(folder: Path) -> str:
+    from mindshare.errors import OutputError
+    from mindshare.store import RunReader
+
     if (folder / "manifest.json").exists():
         return "finished"
-    if (folder / ".finalising").exists():
-        return "writing tables"
-    return "measuring" if (folder / "run.sqlite").exists() else "before the store"
+    try:
+        with RunReader.at(folder) as run:
+            ((stored,),) = run.rows("SELECT COUNT(*) FROM item")
+    except OutputError:
+        return "before the store"
+    # Every prompt is another text, so that each pass is an item of its own.
+    return "writing tables" if stored >= PROMPTS else "measuring"
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -11,8 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from mindshare.models import load
-from mindshare.recipes.building_blocks.rows import row, write_rows
-from mindshare.recipes.building_blocks.samples import samples
+from mindshare_recipes.maps import row, samples, write_rows
 
 from .conftest import Shell
 
@@ -68,6 +67,7 @@ def test_every_number_of_the_chart_is_that_of_the_eager_attentions(
     ran = shell(
         *("shares", "smollm2", "Phys=smollm2-phys", "--data", "maps.jsonl", *CLASSES),
         *("--layers", ",".join(map(str, LAYERS)), "--queries", "last", "--out", "chart"),
+        *("--formats", "json,parquet"),
     )
     assert ran.returncode == 0, ran.stderr
     spec = json.loads((folder / "chart" / "class_bars_mass.json").read_text())
@@ -83,7 +83,7 @@ def test_every_number_of_the_chart_is_that_of_the_eager_attentions(
 
 
 def test_the_tuned_model_names_actions_that_the_base_does_not() -> None:
-    from mindshare.recipes.building_blocks.accuracy import accuracy
+    from mindshare_recipes.accuracy import accuracy
 
     found = accuracy(load("smollm2-phys", progress=False), samples("test", 45))
     assert found.exact["all"].share > 0.5, found.exact
@@ -91,9 +91,9 @@ def test_the_tuned_model_names_actions_that_the_base_does_not() -> None:
 
 @pytest.mark.slow
 def test_the_study_says_what_changed(folder: Path) -> None:
-    from mindshare.recipes.building_blocks.study import run_study
+    from mindshare_recipes.building_blocks import run_study
 
     said = run_study("smollm2", "smollm2-phys", out=folder / "study", n=18)
-    assert any("in the mean of layers 17 to 21" in sentence for sentence in said)
+    assert any("Mean of layers 17–21: " in sentence for sentence in said)
     pictures = {file.stem for file in (folder / "study").glob("*.png")}
     assert pictures == {"shares", "shares_all_layers", "system_or_maps", "heads_maps_change"}

@@ -51,14 +51,15 @@ def test_the_charts_of_both_studies_are_there(place: Path) -> None:
 def test_five_findings_with_numbers(ran: Ran) -> None:
     found = re.findall(r"^(\d)\. (.+)$", ran.stdout.partition("Five findings")[2], re.MULTILINE)
     assert [number for number, _ in found] == list("12345")
-    assert all(re.search(r"\d\.\d{2}", sentence) for _, sentence in found)
+    assert all(re.search(r"\d\.\d{2}|\d+ %", sentence) for _, sentence in found)
 
 
 def test_the_printed_table_is_the_saved_one(ran: Ran, place: Path) -> None:
     printed = printed_masses(ran.stdout)
     saved = pq.read_table(place / "map" / "mass_smollm2.parquet").to_pandas()
     saved = saved.groupby(["layer", "class"])["mass"].mean()
-    assert sorted(printed) == list(range(30))
+    assert len(printed) == 6  # of thirty layers; where a class peaks among them
+    assert saved.xs("hash", level="class").idxmax() in printed
     for layer, masses in printed.items():
         assert masses == pytest.approx([saved[layer, name] for name in CLASSES], abs=6e-5)
 
@@ -70,19 +71,17 @@ def test_the_tokens_come_first(ran: Ran) -> None:
     assert "layer" in table
 
 
-def test_the_peaks_are_true(ran: Ran, place: Path) -> None:
+def test_what_is_said_of_one_map_is_in_its_table(ran: Ran, place: Path) -> None:
     frame = pq.read_table(place / "map" / "mass_smollm2.parquet").to_pandas()
-    text = " ".join(ran.stdout.split())
-    for name in ("hash", "star"):
-        masses = frame[frame["class"] == name].groupby("layer")[["mass", "expected"]].mean()
-        said = re.search(
-            rf"the {name} tokens get most in layer (\d+): ([\d.]+) of .*?, ([\d.]+) t", text
-        )
-        assert said is not None
-        top = masses.loc[int(said[1])]
-        assert int(said[1]) == masses["mass"].idxmax()
-        assert float(said[2]) == pytest.approx(top["mass"], abs=6e-5)
-        assert float(said[3]) == pytest.approx(top["mass"] / top["expected"], abs=6e-3)
+    means = frame.groupby("class")[["mass", "expected"]].mean()  # over layers and heads
+    said = re.search(
+        r"(\w+) gets (less|more) attention than its size explains: (\d+) % instead of (\d+) %",
+        " ".join(ran.stdout.split()),
+    )
+    assert said is not None
+    found = means.loc["space" if said[1] == "whitespace" else said[1]]
+    assert (said[2] == "less") == (found["mass"] < found["expected"])
+    assert [float(said[3]), float(said[4])] == pytest.approx(100 * found.to_numpy(), abs=0.51)
 
 
 def test_again_replaces_its_own_results(shell: Shell, place: Path) -> None:

@@ -49,11 +49,13 @@ def drawn(shell: Shell, folder: Path) -> Path:
         "random-sentence",
         "--heads",
         ",".join(f"{layer}.{head}" for layer, head in HEADS),
+        "--maps",
+        "divergence",
         "--out",
         "slashes",
     )
     assert done.returncode == 0, done.stderr
-    assert "Heads under '/ ×55':" in done.stdout
+    assert "“/ ×55”" in done.stdout  # what it did, in sentences
     return folder / "slashes"
 
 

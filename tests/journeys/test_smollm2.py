@@ -40,7 +40,7 @@ def test_measure(shell: Shell, folder: Path) -> None:
     (folder / "map.txt").write_text(MAP)
     ran = shell(
         *("measure", "smollm2", "--file", "map.txt", *CLASSES, "--out", "results/map"),
-        *("--measure", "mass,received,entropy,distance", "--queries", "all"),
+        *("--measure", "mass,received,entropy,distance", "--queries", "all", "--full"),
     )
     assert ran.returncode == 0, ran.stderr
     assert "Results: results/map" in ran.stdout

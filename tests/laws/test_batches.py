@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from mindshare.attention.batches import Answer, Asked, Job, batches, run_batch
-from mindshare.attention.invariance import invariant
+from mindshare.attention.checks import invariant
+from mindshare.attention.forward import batches, run_batch
+from mindshare.attention.jobs import Job, PromptResult, Request
 from mindshare.attention.reference import probabilities
-from mindshare.study.passes import Passes
+from mindshare.study import LocalBackend
 from tests.laws import zoo
 
 SHARING = ("llama", "gemma2", "gemma3_text", "qwen2", "gpt2", "phi3", "olmo2", "smollm3")
+EVERYTHING = Request(statistics=frozenset({"mass", "received", "entropy", "distance"}))
 APART = ("gpt_oss", "mixtral", "qwen3_moe")  # experts
 
 
@@ -32,38 +34,37 @@ def jobs(count: int = 24, *, longest: int = 100, sets: int = 1) -> list[Job]:
             item=f"{i:02x}",
             ids=numbers.integers(3, zoo.VOCABULARY, n),
             columns=numbers.random((n, 3), np.float32),
-            queries=np.ones((1, n), bool) if sets == 1 else numbers.random((sets, n)) < 0.7,
+            queries=None if sets == 1 else numbers.random((sets, n)) < 0.7,
         )
         for i, n in enumerate(lengths)
     ]
 
 
-def as_bytes(answers: list[Answer]) -> dict[str, bytes]:
+def as_bytes(results: list[PromptResult]) -> dict[str, bytes]:
     return {
         one.item: b"".join(
             np.ascontiguousarray(x).tobytes()
             for numbers in one.layers.values()
-            for x in vars(numbers).values()
+            for x in numbers.values()
         )
-        for one in answers
+        for one in results
     }
 
 
-def asked_in_batches(model: Any, some: list[Job], asked: Asked, tokens: int) -> dict[str, bytes]:
-    passes = Passes(model, tokens=tokens)
-    return as_bytes([one for batch in passes.answers(some, asked) for one in batch])
+def in_batches(model: Any, some: list[Job], request: Request, tokens: int) -> dict[str, bytes]:
+    backend = LocalBackend(model, tokens=tokens)
+    return as_bytes([one for batch in backend.results(some, request) for one in batch])
 
 
 @pytest.mark.parametrize("model_type", SHARING + APART)
 @pytest.mark.parametrize("sets", [1, 2])
 def test_batch_size_and_order_decide_nothing(model_type: str, sets: int) -> None:
     model = zoo.build(model_type)
-    asked = Asked(all_queries=sets == 1, entropy=True, distance=True)
     some = jobs(sets=sets)
-    alone = asked_in_batches(model, some, asked, tokens=1)
-    together = asked_in_batches(model, some, asked, tokens=10_000)
+    alone = in_batches(model, some, EVERYTHING, tokens=1)
+    together = in_batches(model, some, EVERYTHING, tokens=10_000)
     mixed = random.Random(1).sample(some, len(some) - 3)
-    few = asked_in_batches(model, mixed, asked, tokens=200)
+    few = in_batches(model, mixed, EVERYTHING, tokens=200)
     assert together == alone
     assert few == {job.item: alone[job.item] for job in mixed}
 
@@ -79,12 +80,12 @@ def test_models_with_experts_do_not(model_type: str) -> None:
 
 
 def test_the_number_of_threads_decides_nothing() -> None:
-    model, asked, some = zoo.build("llama"), Asked(entropy=True), jobs()
+    model, some = zoo.build("llama"), jobs()
     before = torch.get_num_threads()
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        found.append(asked_in_batches(model, some, asked, tokens=2_000))
+        found.append(in_batches(model, some, EVERYTHING, tokens=2_000))
     torch.set_num_threads(before)
     assert found[0] == found[1]
 
@@ -95,32 +96,31 @@ def test_a_padded_batch_gives_what_the_reference_gives(model_type: str) -> None:
     model = zoo.build(model_type)
     some = [job for job in jobs() if 33 <= len(job) <= 48]
     assert len(some) > 1
-    answers = run_batch(model, some, Asked(), padded=True)
-    for job, answer in zip(some, answers, strict=True):
+    results = run_batch(model, some, Request(), padded=True)
+    for job, result in zip(some, results, strict=True):
         for layer, a in reference(model, job).items():
             columns = torch.from_numpy(job.columns).double()
             mass = (a @ columns).mean(1)
-            assert np.abs(answer.layers[layer].mass[0] - mass.numpy()).max() < 1e-5
+            assert np.abs(result.layers[layer]["mass"][0] - mass.numpy()).max() < 1e-5
             counts = torch.arange(len(job) - 1, -1, -1).clamp(min=1)
             received = a.tril(-1).sum(1) / counts
-            own = np.nan_to_num(answer.layers[layer].received[0])
+            own = np.nan_to_num(result.layers[layer]["received"][0])
             assert np.abs(own - received.numpy()).max() < 1e-5
 
 
 def reference(model: Any, job: Job) -> dict[int, torch.Tensor]:
     """A[head, query, key] of each layer."""
+    from mindshare.attention.call import TokenBatch
     from mindshare.attention.forward import run_pass
-    from mindshare.attention.watcher import Request
 
     found: dict[int, torch.Tensor] = {}
 
     def keep(layer: int, call: Any) -> None:
         found[layer] = probabilities(call)[0]
 
-    request = Request(
-        columns=torch.zeros(1, len(job), 0), valid=torch.ones(1, len(job), dtype=torch.bool)
-    )
-    run_pass(model, torch.from_numpy(job.ids)[None], request, onlooker=keep)
+    valid = torch.ones(1, len(job), dtype=torch.bool)
+    batch = TokenBatch(torch.from_numpy(job.ids)[None], torch.zeros(1, len(job), 0), valid)
+    run_pass(model, batch, Request(frozenset({"received"})), observer=keep)
     return found
 
 
@@ -136,19 +136,19 @@ def test_batches_hold_one_padded_length_and_stay_within_their_budget() -> None:
 
 
 def test_too_little_memory_means_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    import mindshare.attention.batches as module
+    import mindshare.attention.forward as module
 
     model, some = zoo.build("llama"), jobs()
     refused: list[int] = []
 
-    def small(model: Any, jobs: list[Job], asked: Asked, *, padded: bool) -> list[Answer]:
+    def small(model: Any, jobs: list[Job], request: Request, **more: Any) -> list[PromptResult]:
         if len(jobs) * jobs[0].padded > 200:
             refused.append(len(jobs) * jobs[0].padded)
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
-        return run_batch(model, jobs, asked, padded=padded)
+        return run_batch(model, jobs, request, **more)
 
-    whole = asked_in_batches(model, some, Asked(), tokens=5_000)
+    whole = in_batches(model, some, Request(), tokens=5_000)
     monkeypatch.setattr(module, "run_batch", small)
-    assert asked_in_batches(model, some, Asked(), tokens=5_000) == whole
+    assert in_batches(model, some, Request(), tokens=5_000) == whole
     assert 0 < len(refused) < 6
     assert refused[-1] < refused[0]

@@ -5,12 +5,16 @@ And what measuring must not change: the model.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 import torch
 
+from mindshare.attention.call import LayerStats, TokenBatch
 from mindshare.attention.capture import Capture, CaptureOptions, capture
-from mindshare.attention.interface import watching
-from mindshare.attention.watcher import LayerSeen, Request, Watcher
+from mindshare.attention.jobs import Request
+from mindshare.attention.recorder import Recorder, recording
 from tests.attention import tiny
 
 EVERYTHING = CaptureOptions(entropy=True, distance=True, self_check=False)
@@ -146,12 +150,11 @@ def test_nearest_queries_can_be_left_out_or_the_diagonal_put_in(model, near) -> 
 
 def test_the_models_own_output_is_unchanged(model) -> None:
     ids = tiny.ids(TOKENS)
-    request = Request(
-        columns=tiny.partition(TOKENS)[None], valid=torch.ones(1, TOKENS, dtype=torch.bool)
-    )
+    valid = torch.ones(1, TOKENS, dtype=torch.bool)
+    batch = TokenBatch(ids, tiny.partition(TOKENS)[None], valid)
     with torch.no_grad():
         plain = model(input_ids=ids, use_cache=False).logits
-        with watching(model, Watcher(request)):
+        with recording(model, Recorder(batch, Request(frozenset({"received"})))):
             watched = model(input_ids=ids, use_cache=False).logits
         again = model(input_ids=ids, use_cache=False).logits
     assert (plain - watched).abs().max() < 1e-4 * plain.abs().max().clamp(min=1)
@@ -163,11 +166,12 @@ def test_merging_chunks_is_associative() -> None:
     parts = [torch.rand(1, 1, 2, 9, generator=generator, dtype=torch.float64) for _ in range(3)]
 
     def added(*sums: torch.Tensor) -> torch.Tensor:
-        seen = LayerSeen(kernel="reference")
-        for one in sums:
-            seen.add_received(one, first_key=0, tokens=9)
-        assert seen.received is not None
-        return seen.received
+        found, *later = (LayerStats(received=one, kernel="reference") for one in sums)
+        for one in later:
+            found = found.joined(one)
+        assert found.received is not None
+        assert found.kernel == "reference"
+        return found.received
 
     left = added(added(parts[0], parts[1]), parts[2])
     right = added(parts[0], added(parts[1], parts[2]))
@@ -215,3 +219,26 @@ def test_a_hundred_thousand_tokens_in_chunks_equal_the_whole() -> None:
         assert (once.mass[layer] - chunked.mass[layer]).abs().max() < 1e-4
         assert (once.received[layer] - chunked.received[layer]).abs().max() < 1e-5
         assert (once.mass[layer].sum(-1) - 1).abs().max() < 1e-4
+
+
+def test_threads_change_nothing(model) -> None:
+    """Each gets what it gets alone, and the model can be used as ever afterwards."""
+    ids, before = tiny.ids(TOKENS), model.config._attn_implementation
+    steps = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
+    alone, logits, answer = whole(model), model(ids).logits, model.generate(ids[:, :9], **steps)
+    together = Barrier(3)
+
+    def measure(chunk: int | None) -> list[Capture]:
+        options = CaptureOptions(
+            entropy=True, distance=True, self_check=chunk is None, chunk_tokens=chunk
+        )
+        together.wait()
+        return [whole(model, options=options) for _ in range(4)]
+
+    with ThreadPoolExecutor(3) as pool:
+        for found in pool.map(measure, (None, None, 16)):
+            for one in found:
+                assert_close(one, alone, limit=5e-5)
+    assert model.config._attn_implementation == before
+    assert torch.equal(model(ids).logits, logits)
+    assert torch.equal(model.generate(ids[:, :9], **steps), answer)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from mindshare.attention import blockwise, fused, reference
-from mindshare.attention.call import AttentionCall, Found, Wanted
-from mindshare.attention.masks import Causal, Everything, Rule, Visibility
+from mindshare.attention.call import PER_QUERY, AttentionCall, LayerStats, Weights
+from mindshare.attention.jobs import Request
+from mindshare.attention.masks import Causal, Everything, MaskRule, Visibility
 
 # batch, heads, KV heads, tokens, dim, value dim
 SHAPES = [
@@ -38,12 +41,31 @@ def call_of(shape: tuple[int, ...], visible: Visibility | None = None, **extra: 
     )
 
 
-def wanted_of(shape: tuple[int, ...], *, near: int = 0, weights: str | None = None) -> Wanted:
+Asked = tuple[Request, Weights]
+Found = tuple[torch.Tensor, LayerStats]
+
+
+def asked_of(
+    shape: tuple[int, ...], *, near: int = 0, weights: str | None = None, kernel: Any = blockwise
+) -> Asked:
     batch, _, _, tokens, _, _ = shape
     generator = torch.Generator().manual_seed(7)
     columns = torch.rand(batch, tokens, 4, generator=generator)
-    query_weights = torch.rand(batch, 3, tokens, generator=generator) if weights else None
-    return Wanted(columns, True, query_weights, near, entropy=True, distance=True)
+    queries = torch.rand(batch, 3, tokens, generator=generator) if weights else None
+    known = fused.KNOWN if kernel is fused else PER_QUERY
+    more = () if kernel is fused else ("contribution",)
+    ids = torch.randint(0, 5, (batch, tokens), generator=generator)
+    asked = Request(frozenset({"given", "received", *known, *more}), near)
+    return asked, Weights(columns, queries, ids=ids)
+
+
+def numbers(found: Found) -> dict[str, torch.Tensor]:
+    output, stats = found
+    assert stats.given is not None
+    assert stats.received is not None
+    found_ = {"output": output, "given": stats.given, "received": stats.received}
+    carried = {} if stats.carried is None else {"carried": stats.carried}
+    return found_ | carried | dict(stats.per_query)
 
 
 def assert_same(found: Found, right: Found, *, tokens: int) -> None:
@@ -54,10 +76,11 @@ def assert_same(found: Found, right: Found, *, tokens: int) -> None:
         "entropy": 1e-4,
         "distance": 1e-6 * max(100, tokens),  # tokens, relative to the longest distance
     }
-    for name, limit in limits.items():
-        mine, reference_ = getattr(found, name), getattr(right, name)
-        assert mine.shape == reference_.shape, name
-        assert (mine.double() - reference_.double()).abs().max() < limit, name
+    mine, exact = numbers(found), numbers(right)
+    assert mine.keys() >= limits.keys()
+    for name, one in mine.items():
+        assert one.shape == exact[name].shape, name
+        assert (one.double() - exact[name].double()).abs().max() < limits.get(name, 1e-5), name
 
 
 @pytest.mark.parametrize("kernel", [blockwise, fused])
@@ -65,16 +88,16 @@ def assert_same(found: Found, right: Found, *, tokens: int) -> None:
 @pytest.mark.parametrize("near", [-1, 0, 5])
 @pytest.mark.parametrize("weights", QUERY_SETS)
 def test_causal(kernel, shape, near, weights) -> None:
-    call, wanted = call_of(shape), wanted_of(shape, near=near, weights=weights)
-    assert_same(kernel.run(call, wanted), reference.run(call, wanted), tokens=shape[3])
+    call, asked = call_of(shape), asked_of(shape, near=near, weights=weights, kernel=kernel)
+    assert_same(kernel.run(call, *asked), reference.run(call, *asked), tokens=shape[3])
 
 
-def window(tokens: int, size: int) -> Rule:
+def window(tokens: int, size: int) -> MaskRule:
     def rows(start: int, stop: int) -> torch.Tensor:
         apart = torch.arange(start, stop)[:, None] - torch.arange(tokens)
         return ((apart >= 0) & (apart < size))[None, None]
 
-    return Rule(tokens, tokens, rows=rows)
+    return MaskRule(tokens, tokens, rows=rows)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -83,8 +106,8 @@ def window(tokens: int, size: int) -> Rule:
 def test_windows_softcap_and_sinks(shape, near, weights) -> None:
     sinks = torch.randn(shape[1], generator=torch.Generator().manual_seed(3))
     call = call_of(shape, window(shape[3], 20), softcap=3.0, sinks=sinks)
-    wanted = wanted_of(shape, near=near, weights=weights)
-    assert_same(blockwise.run(call, wanted), reference.run(call, wanted), tokens=shape[3])
+    asked = asked_of(shape, near=near, weights=weights)
+    assert_same(blockwise.run(call, *asked), reference.run(call, *asked), tokens=shape[3])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -96,15 +119,15 @@ def test_any_mask_and_bias(shape, per_head) -> None:
     seen = torch.rand(*lead, tokens, tokens, generator=generator) > 0.4
     seen |= torch.eye(tokens, dtype=torch.bool)  # every query sees itself
     bias = torch.randn(1, heads, tokens, tokens, generator=generator)
-    visible = Rule(tokens, tokens, rows=lambda a, b: seen[:, :, a:b])
-    call, wanted = call_of(shape, visible, bias=bias), wanted_of(shape)
-    assert_same(blockwise.run(call, wanted), reference.run(call, wanted), tokens=tokens)
+    visible = MaskRule(tokens, tokens, rows=lambda a, b: seen[:, :, a:b])
+    call, asked = call_of(shape, visible, bias=bias), asked_of(shape)
+    assert_same(blockwise.run(call, *asked), reference.run(call, *asked), tokens=tokens)
 
 
 @pytest.mark.parametrize("shape", SHAPES[:4])
 def test_no_mask(shape) -> None:
-    call, wanted = call_of(shape, Everything(shape[3], shape[3])), wanted_of(shape)
-    assert_same(blockwise.run(call, wanted), reference.run(call, wanted), tokens=shape[3])
+    call, asked = call_of(shape, Everything(shape[3], shape[3])), asked_of(shape)
+    assert_same(blockwise.run(call, *asked), reference.run(call, *asked), tokens=shape[3])
 
 
 @pytest.mark.parametrize("shape", SHAPES[:5])
@@ -113,13 +136,12 @@ def test_later_queries_over_a_cache(shape) -> None:
     tokens, past = shape[3], shape[3] // 3
     visible = Causal(tokens - past, tokens, first_query=past)
     call = AttentionCall(whole.query[:, :, past:], whole.key, whole.value, whole.scale, visible)
-    wanted = wanted_of(shape)
-    found, right = blockwise.run(call, wanted), reference.run(call, wanted)
+    asked = asked_of(shape)
+    found, right = blockwise.run(call, *asked), reference.run(call, *asked)
     assert_same(found, right, tokens=tokens)
-    all_at_once = reference.run(whole, wanted)
-    assert all_at_once.given is not None
-    assert found.given is not None
-    assert (all_at_once.given[:, :, past:] - found.given).abs().max() < 1e-5
+    all_at_once = reference.run(whole, *asked)
+    given = numbers(all_at_once)["given"][:, :, past:]
+    assert (given - numbers(found)["given"]).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize("kernel", [blockwise, fused])
@@ -134,24 +156,22 @@ def test_half_precision_is_widened_inside(kernel, dtype, limit) -> None:
         exact.scale,
         exact.visible,
     )
-    wanted = wanted_of(shape)
-    found, right = kernel.run(half, wanted), reference.run(half, wanted)
-    assert found.output.dtype == dtype
-    assert found.given is not None
-    assert right.given is not None
+    asked = asked_of(shape, kernel=kernel)
+    found, right = (numbers(one.run(half, *asked)) for one in (kernel, reference))
+    assert found["output"].dtype == dtype
     # The statistics are as exact as in float32; only the output is rounded to the model's dtype.
-    assert (found.given.double() - right.given).abs().max() < 1e-5
-    assert (found.output.double() - right.output.double()).abs().max() < limit
+    assert (found["given"].double() - right["given"]).abs().max() < 1e-5
+    assert (found["output"].double() - right["output"].double()).abs().max() < limit
 
 
 def test_thread_count_changes_nothing_beyond_float_error() -> None:
     shape, threads = SHAPES[0], torch.get_num_threads()
-    call, wanted = call_of(shape), wanted_of(shape)
-    right = reference.run(call, wanted)
+    call, asked = call_of(shape), asked_of(shape)
+    right = reference.run(call, *asked)
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            assert_same(blockwise.run(call, wanted), right, tokens=shape[3])
+            assert_same(blockwise.run(call, *asked), right, tokens=shape[3])
     finally:
         torch.set_num_threads(threads)
 
@@ -160,6 +180,6 @@ def test_fully_hidden_rows_stay_finite() -> None:
     shape = (2, 2, 1, 30, 8, 8)
     seen = torch.ones(30, 30, dtype=torch.bool).tril()[None, None].repeat(2, 1, 1, 1)
     seen[1, :, :, :10] = False  # the second row is padded on the left
-    visible = Rule(30, 30, rows=lambda a, b: seen[:, :, a:b])
-    found = blockwise.run(call_of(shape, visible), wanted_of(shape))
-    assert found.output.isfinite().all()
+    visible = MaskRule(30, 30, rows=lambda a, b: seen[:, :, a:b])
+    output, _ = blockwise.run(call_of(shape, visible), *asked_of(shape))
+    assert output.isfinite().all()

@@ -22,10 +22,10 @@ from typing import Any
 import torch
 import transformers
 
-from mindshare.attention.call import AttentionCall
+from mindshare.attention.call import AttentionCall, TokenBatch
 from mindshare.attention.capture import Capture, CaptureOptions, capture
-from mindshare.attention.interface import watching
-from mindshare.attention.watcher import Request, Watcher
+from mindshare.attention.jobs import Request
+from mindshare.attention.recorder import Recorder, recording
 from mindshare.errors import MindshareError
 from tests.laws.zoo import (
     ATTENTION_LAYERS,
@@ -173,11 +173,11 @@ def _catching(model: torch.nn.Module, square: tuple[int, ...]) -> Iterator[list[
             handle.remove()
 
 
-class _Noting(Watcher):
+class _Noting(Recorder):
     """Notes what kinds of attention calls a model makes."""
 
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
+    def __init__(self, batch: TokenBatch) -> None:
+        super().__init__(batch, Request(frozenset({"received"})))
         self.features: set[str] = set()
 
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
@@ -196,12 +196,12 @@ class _Noting(Watcher):
 def watched(model: Any, ids: torch.Tensor) -> tuple[tuple[str, ...], float]:
     """What its attention is like, and how far the logits are from those of an unwatched run."""
     columns = key_weights(ids.shape[1])[None]
-    watcher = _Noting(Request(columns=columns, valid=torch.ones_like(ids, dtype=torch.bool)))
+    noting = _Noting(TokenBatch(ids, columns, torch.ones_like(ids, dtype=torch.bool)))
     with torch.inference_mode():
         alone = model(input_ids=ids, use_cache=False).logits
-        with watching(model, watcher):
+        with recording(model, noting):
             with_us = model(input_ids=ids, use_cache=False).logits
-    features = _structure(model) | watcher.features
+    features = _structure(model) | noting.features
     config = model.config.get_text_config()
     if getattr(config, "attention_chunk_size", None):
         features = features - {"window"} | {"chunks"}

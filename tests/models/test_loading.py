@@ -1,3 +1,5 @@
+"""References and models in memory become loaded models."""
+
 from __future__ import annotations
 
 import json
@@ -8,8 +10,8 @@ import pytest
 import torch
 
 from mindshare.errors import AdapterError, ModelError, ModelFileError, ModelNotFoundError
-from mindshare.models import LoadedModel, attention_facts, describe, load, load_reader
-from mindshare.models.conversion import converted_folder
+from mindshare.models import LoadedModel, attention_facts, describe, load, load_tokenizer, wrap
+from mindshare.models.gguf import converted_folder
 
 from . import tiny
 
@@ -174,7 +176,7 @@ def test_a_reader_reads_as_the_model_does_without_its_weights(llama_folder: Path
     loaded = load(llama_folder)
     for file in llama_folder.glob("*.safetensors"):
         file.unlink()
-    reader = load_reader(llama_folder)
+    reader = load_tokenizer(llama_folder)
     assert reader.tokenizer is not None
     assert reader.tokenizer("a ##")["input_ids"] == loaded.tokenizer("a ##")["input_ids"]
     assert (reader.name, reader.add_bos) == (loaded.name, loaded.add_bos)
@@ -182,4 +184,50 @@ def test_a_reader_reads_as_the_model_does_without_its_weights(llama_folder: Path
 
 
 def test_a_reader_of_a_gguf_file_corrects_its_bos(shared_gguf: Path) -> None:
-    assert load_reader(shared_gguf).add_bos == load(shared_gguf).add_bos is True
+    assert load_tokenizer(shared_gguf).add_bos == load(shared_gguf).add_bos is True
+
+
+# Models in memory.
+
+
+def test_wrapping_changes_nothing() -> None:
+    model = tiny.llama().train()
+    before = (model.training, model.config._attn_implementation, model.device)
+    wrapped = wrap(model, tiny.tokenizer(), name="mine")
+    assert wrapped.model is model
+    assert (model.training, model.config._attn_implementation, model.device) == before
+    assert (wrapped.name, wrapped.reference) == ("mine", "in memory: mine")
+    assert (wrapped.dtype, wrapped.context_length) == (torch.float32, tiny.CONTEXT)
+    assert wrapped.add_bos is None
+    assert wrapped.adapter is None
+
+
+def test_the_name_comes_from_where_the_model_came_from(shared_llama: Path) -> None:
+    from transformers import LlamaForCausalLM
+
+    assert wrap(tiny.llama()).name == "LlamaForCausalLM"
+    assert wrap(LlamaForCausalLM.from_pretrained(shared_llama)).name == "tiny-llama"
+
+
+def test_a_peft_model_is_measured_with_its_adapter_inside() -> None:
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")
+    wrapped = wrap(get_peft_model(tiny.llama(), config))
+    assert type(wrapped.model).__name__ == "LlamaForCausalLM"
+    assert any("lora_A" in name for name, _ in wrapped.model.named_parameters())
+
+
+def test_an_adapter_that_adds_tokens_is_refused() -> None:
+    from peft import PrefixTuningConfig, get_peft_model
+
+    adapted = get_peft_model(
+        tiny.llama(), PrefixTuningConfig(num_virtual_tokens=2, task_type="CAUSAL_LM")
+    )
+    with pytest.raises(ModelError, match="PREFIX_TUNING adapter adds tokens"):
+        wrap(adapted)
+
+
+def test_something_else_is_refused() -> None:
+    with pytest.raises(ModelError, match="Linear is not a transformers model"):
+        wrap(torch.nn.Linear(2, 2))

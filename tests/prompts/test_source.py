@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import pickle
 import subprocess
 import sys
 import tempfile
+import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindshare.errors import PromptError
-from mindshare.prompts import BadRow, DataSource, Message, Prompt
+from mindshare.prompts import BadRow, DataSource, Message, Prompt, read_chat, read_text
+from mindshare.prompts.source import IdSet, rank, sample_numbers
 
 from . import writing
 
@@ -180,22 +184,29 @@ BAD = {
     '{"text": ""}': "the prompt is empty",
     '{"text": "a", "spans": {"x": [0, 9]}}': "span 'x' (0, 9) is outside; the text has 1 "
     "characters",
+    '{"text": "a", "spans": [0, 1]}': "spans is list, not an object",
     '{"text": "a", "spans": "{"}': "this is not JSON: Expecting property name enclosed in double "
     "quotes at column 2",
     '{"text": "a", "id": 1.5}': "id is 1.5",
+    '{"text": "a", "id": ""}': "id is ''",
     '{"text": "a", "group": [1]}': "group is list",
     '{"text": "a", "group": NaN}': "group is nan",
+    '{"messages": 3}': "messages is int",
+    '{"messages": "a"}': "this is not JSON: Expecting value at column 1",
+    '{"prompt": {}}': "prompt is dict",
+    '{"text": "a"': "this is not JSON: Expecting ',' delimiter at column 13",
+    "[" * 200_000: "this JSON is nested too deeply",
     '{"messages": []}': "the chat has no messages",
     '{"messages": [{"role": "user"}]}': "message 0 needs the fields role and content; found: role",
     '{"text": "\\ud800"}': "character 0 is '\\ud800', half of a surrogate pair",
 }
 
 
-@pytest.mark.parametrize(("row", "reason"), BAD.items())
+@pytest.mark.parametrize(("row", "reason"), BAD.items(), ids=range(len(BAD)))
 def test_a_bad_row_stops_or_is_listed(tmp_path, row, reason):
     path = tmp_path / "x.jsonl"
     path.write_text(f"{GOOD}\n{row}\n{GOOD}\n")
-    reading = DataSource(path).open()
+    reading = iter(DataSource(path).open())
     assert next(reading).text == "good"
     with pytest.raises(PromptError) as refused:
         next(reading)
@@ -206,7 +217,6 @@ def test_a_bad_row_stops_or_is_listed(tmp_path, row, reason):
     assert [prompt.text for prompt in reader] == ["good", "good"]
     ((place, why),) = reader.bad
     assert (place.startswith(f"{path}, line 2"), why) == (True, reason)
-    assert (reader.rows, reader.kept) == (3, 2)
 
 
 def test_bytes_that_are_no_text_are_one_bad_row(tmp_path):
@@ -215,6 +225,17 @@ def test_bytes_that_are_no_text_are_one_bad_row(tmp_path):
     reader = DataSource(path, bad_rows="skip").open()
     assert [prompt.text for prompt in reader] == ["a", "b"]
     assert reader.bad == [BadRow(f"{path}, line 2", "byte 10 is not UTF-8 (0xff)")]
+
+
+def test_a_small_sample_is_read_once_and_is_that_of_a_large_one(tmp_path, monkeypatch):
+    path = lines(tmp_path / "rows.jsonl", *({"text": f"row {n % 40}"} for n in range(60)))
+    source = DataSource(path, sample=20).open()
+    first = list(source)
+    path.unlink()
+    assert list(source) == first
+    lines(path, *({"text": f"row {n % 40}"} for n in range(60)))
+    monkeypatch.setattr("mindshare.prompts.source.KEPT_ROWS", 0)
+    assert prompts(path, sample=20) == first
 
 
 def test_no_row_vanishes_from_a_sample(tmp_path):
@@ -303,7 +324,7 @@ def test_a_request_that_cannot_be_met_is_refused_at_opening(tmp_path, name, opti
 
 def test_the_way_out_is_named(tmp_path):
     path = lines(tmp_path / "x.jsonl", {"id": 1, "question": "Why?"})
-    with pytest.raises(PromptError, match="Next: say which it is: --column prompt=question"):
+    with pytest.raises(PromptError, match="Next: say which column it is: --column prompt=question"):
         DataSource(path).open()
     both = writing.parquet(tmp_path / "x.parquet", [{"prompt": "a", "text": "b"}])
     with pytest.raises(PromptError, match=r"several columns may .*\nNext: .*--column text=text"):
@@ -363,6 +384,189 @@ def test_standard_input():
     assert read("csv", b"id,text\n1,a\n") == "[('a', 'standard input, row 1, line 2')]"
 
 
+# Again and again.
+
+
+@pytest.mark.parametrize("name", writing.WRITERS)
+@pytest.mark.parametrize("options", [{}, {"sample": 4, "limit": 3}, {"filters": ("level>2",)}])
+def test_prompts_can_be_gone_through_again(tmp_path, name, options):
+    rows = [{"text": "ab"[n % 2], "level": n} for n in range(9)]
+    found = DataSource(writing.WRITERS[name](tmp_path / name, rows), **options).open()
+    with pytest.raises(TypeError, match="counted by reading"):
+        len(found)
+    first = list(found)
+    assert len(found) == found.counted() == len(first) > 2
+    assert list(found) == first
+    assert [one.id for one in first] == [one.id for one in found]
+    # Side by side, and left in the middle.
+    assert list(zip(found, found, strict=True)) == [(one, one) for one in first]
+    assert next(iter(found)) == first[0]
+    assert len(found) == len(first)
+
+
+def test_bad_rows_are_those_of_a_whole_pass(tmp_path):
+    rows = [{"text": "" if n % 3 == 1 else f"t{n}", "id": n // 4} for n in range(12)]
+    for options in ({}, {"sample": 9}):
+        found = DataSource(lines(tmp_path / "x.jsonl", *rows), bad_rows="skip", **options).open()
+        assert next(iter(found)).id == "0"  # a pass that ends early says nothing for good
+        assert found.counted() == 3
+        bad = list(found.bad)
+        # A sample is drawn of good rows before ids are looked at.
+        lost = sorted(place.rpartition(" ")[2] for place, _ in bad)
+        assert lost == sorted(["2", "5", "8", "11", "3", "4", "7", "10", "12"])
+        assert ("the id '2' is also that of line 9") in [reason for _, reason in bad]
+        assert next(iter(found)).id == "0"
+        assert (found.bad, len(found)) == (bad, 3)
+
+
+def test_data_that_changes_between_passes_is_refused(tmp_path):
+    path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"text": "b"})
+    found = DataSource(path).open()
+    assert found.counted() == 2
+    lines(path, {"text": "a"}, {"text": "c"})
+    with pytest.raises(PromptError, match="not what it was when it was first read"):
+        list(found)
+
+
+def test_standard_input_is_read_as_it_comes_and_again(monkeypatch):
+    class Pipe(io.BytesIO):
+        def read1(self, size=-1):
+            return super().read1(min(size, 20))
+
+    pipe = Pipe(b"id,text\n" + b"".join(b"%d,t%d\n" % (n, n) for n in range(500)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pipe))
+    found = DataSource("-", format="csv").open()
+    assert next(iter(found)).text == "t0"
+    assert pipe.tell() < 100
+    for _ in range(2):
+        assert [one.text for one in found] == [f"t{n}" for n in range(500)]
+
+
+def test_what_is_held_of_ids():
+    """16 bytes each at most; the same answers as a set of texts."""
+    ids = IdSet()
+    tracemalloc.start()
+    for n in range(60_000):
+        assert ids.add(f"{n}")
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 16 * 60_000
+    assert all(f"{n}" in ids and not ids.add(f"{n}") for n in range(60_000))
+    assert "60000" not in ids
+    for number in range(2, 300):
+        assert ids.free("7") == f"7-{number}"
+        ids.add(f"7-{number}")
+
+
+# Samples: a rule of seed and row numbers alone.
+
+numbers = st.lists(st.integers(1, 10**9), unique=True, max_size=60)
+
+
+@given(numbers, st.integers(1, 70), st.integers(0, 99), st.randoms())
+def test_the_rule_whatever_the_order(given, size, seed, random):
+    wanted = sorted(sorted(given, key=lambda number: rank(seed, number))[:size])
+    assert sample_numbers(given, size, seed=seed) == wanted
+    random.shuffle(given)
+    assert sample_numbers(iter(given), size, seed=seed) == wanted
+
+
+@given(numbers, st.integers(1, 30), st.integers(0, 30))
+def test_pieces_hold_the_whole_sample_and_larger_samples_the_smaller(given, size, cut):
+    """Two readers of two halves find together what one finds."""
+    whole = sample_numbers(given, size, seed=0)
+    halves = [sample_numbers(half, size, seed=0) for half in (given[:cut], given[cut:])]
+    assert sample_numbers([*halves[0], *halves[1]], size, seed=0) == whole
+    assert set(whole) <= set(sample_numbers(given, size + cut, seed=0))
+
+
+def test_the_rule_is_the_one_that_is_written_down():
+    """A sample stays the same in years to come."""
+    assert rank(0, 1) == 0xEF134F2A180BA05D
+    assert sample_numbers(range(1, 101), 5, seed=0) == [15, 44, 46, 87, 99]
+    assert sample_numbers(range(1, 101), 5, seed=1) == [30, 71, 72, 90, 100]
+
+
+def test_every_row_is_drawn_about_as_often():
+    count = Counter(
+        number for seed in range(400) for number in sample_numbers(range(1, 21), 5, seed=seed)
+    )
+    # 100 each, within five standard deviations
+    assert all(60 <= count[number] <= 145 for number in range(1, 21))
+
+
+# One prompt of a file.
+
+
+def written(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_text_is_kept_character_for_character(tmp_path):
+    assert read_text(written(tmp_path, "a\r\nb \n")).text == "a\r\nb \n"
+    assert read_text(written(tmp_path, b"\xef\xbb\xbfabc")).text == "abc"  # a byte order mark
+    assert read_text(written(tmp_path, "<<x>>a<</x>>"), marked=True).spans == {"x": ((0, 1),)}
+
+
+def test_a_chat_file_is_a_list_or_an_object(tmp_path):
+    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "hello"}]
+    plain = read_chat(written(tmp_path, json.dumps(turns)))
+    assert plain.messages == (Message("system", "s"), Message("user", "hello"))
+    full = {"messages": turns, "spans": {"x": [1, 0, 2]}, "id": "c"}
+    prompt = read_chat(written(tmp_path, json.dumps(full)))
+    assert (prompt.spans, prompt.id) == ({"x": ((1, 0, 2),)}, "c")
+
+
+def test_json_lines_in_every_form(tmp_path):
+    rows = [
+        {"text": "one", "id": "r1", "spans": {"x": [0, 1], "y": [[0, 1], [2, 3]]}, "label": 7},
+        {"prompt": "two", "id": 2},
+        {"messages": [{"role": "user", "content": "three"}]},
+        {"prompt": [{"role": "user", "content": "<<x>>four<</x>>"}]},
+    ]
+    text = "\n\n".join(map(json.dumps, rows)) + "\n"
+    path = written(tmp_path, b"\xef\xbb\xbf" + text.encode())
+    first, second, third, fourth = prompts(path, format="jsonl", marked=True)
+    assert first.spans == {"x": ((0, 1),), "y": ((0, 1), (2, 3))}
+    assert (first.id, second.id, second.text) == ("r1", "2", "two")
+    assert third.messages == (Message("user", "three"),)
+    assert (fourth.messages, fourth.spans) == ((Message("user", "four"),), {"x": ((0, 0, 4),)})
+    with pytest.raises(PromptError, match=r"no column holds .*; columns found: txt, label"):
+        prompts(written(tmp_path, '{"txt": "a", "label": 1}'))
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "message"),
+    [
+        (read_chat, "{}", "no chat here; found: none"),
+        (read_chat, '{"turns": []}', "no chat here; found: turns"),
+        (read_chat, '"hi"', "no chat here; found: str"),
+        (read_chat, "[]", r"no messages \(in .*file\)"),
+        (read_chat, '[\n{"role": }]', "not JSON: .* at line 2, column 10"),
+        (
+            read_chat,
+            '[{"role": "user", "content": 3}]',
+            r"content is int, not text \(in .*file, message 0\)",
+        ),
+        (read_text, "", r"the prompt is empty \(in .*file\)"),
+        (read_text, b"ab\xe9", "byte 2 is not UTF-8"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path, read, content, message):
+    with pytest.raises(PromptError, match=message):
+        read(written(tmp_path, content))
+
+
+@pytest.mark.parametrize("read", [read_text, read_chat])
+def test_missing_files_and_folders_are_named_at_once(tmp_path, read):
+    with pytest.raises(PromptError, match=r"no such file .*nothing"):
+        read(tmp_path / "nothing")
+    with pytest.raises(PromptError, match="folder, not a file"):
+        read(tmp_path)
+
+
 # Streaming.
 
 ROWS, SIZE = 40_000, 2_500  # 100 MB
@@ -382,7 +586,9 @@ watcher.start()
 time.sleep(0.05)
 before = held[-1]
 options = {"sample": 100} if sys.argv[2] == "sample" else {}
-count = sum(1 for _ in DataSource(sys.argv[1], **options).open())
+prompts = DataSource(sys.argv[1], **options).open()
+count = sum(1 for _ in prompts)
+assert count == sum(1 for _ in prompts)
 done = True
 watcher.join()
 print(count, (max(held) - before) / 2**20)
@@ -429,4 +635,21 @@ def test_a_large_file_is_never_read_whole(tmp_path, name, how):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     count, megabytes = done.stdout.split()
     assert int(count) == {"all": ROWS, "sample": 100}[how]
-    assert float(megabytes) < 50
+    assert float(megabytes) < 35
+
+
+def test_rows_before_the_one_that_runs_away_are_given(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    texts = ["aa", "b", "aaa", "a" * 50 + "b", "a"]
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    asked = {"filters": ("text~^(a+)+$",)}
+    few = DataSource(path, limit=2, **asked).open()
+    assert [prompt.text for prompt in few] == ["aa", "aaa"]
+    with pytest.raises(PromptError, match="runs away"):
+        list(DataSource(path, limit=3, **asked).open())
+
+
+def test_a_limit_beyond_every_number(tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("a\nb\n")
+    assert DataSource(path, limit=10**30).open().counted() == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mindshare.report.browser import find_browser
+from mindshare.report.writing import find_browser
 
 REQUIRED = os.environ.get("MINDSHARE_BROWSER") == "required"
 ROOT = Path(__file__).parents[2]

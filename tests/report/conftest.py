@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mindshare.charts import insertion, shares
-from mindshare.charts.candidates import Loading
+from mindshare.api import insertion, shares
+from mindshare.api.candidates import Loading
+from mindshare.api.insertion import MAPS
 from mindshare.prompts import Prompt
-from mindshare.report.saved import Saved, read_saved
+from mindshare.report.saved import SavedResults, read_saved
 from mindshare.stats import Resampling
 
 from ..models import tiny
@@ -49,7 +50,10 @@ def results(tmp_path_factory: pytest.TempPathFactory, models: dict[str, Path]) -
     charts = {
         "shares": (shares(models, PROMPTS, classes=CLASSES, **QUICK), PROMPTS),
         "single": (shares(one, PROMPTS[:1], classes=CLASSES, **QUICK), PROMPTS[:1]),
-        "insert": (insertion(one, PROMPTS, insert="#*8", at="before:map", **QUICK), PROMPTS),
+        "insert": (
+            insertion(one, PROMPTS, insert="#*8", at="before:map", maps=MAPS, **QUICK),
+            PROMPTS,
+        ),
     }
     return {
         name: chart.save(place / name, beside=beside(name, prompts))
@@ -58,5 +62,5 @@ def results(tmp_path_factory: pytest.TempPathFactory, models: dict[str, Path]) -
 
 
 @pytest.fixture(scope="session")
-def saved(results: dict[str, Path]) -> dict[str, Saved]:
+def saved(results: dict[str, Path]) -> dict[str, SavedResults]:
     return {name: read_saved(folder) for name, folder in results.items()}

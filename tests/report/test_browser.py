@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mindshare.report import browser, html, write_report
-from mindshare.report.browser import find_browser, print_page, require_browser
+from mindshare.report import write_report
 
 from .browsing import axe_script, missing, require_chromium
 
@@ -91,7 +92,8 @@ def ground(page: Any) -> str:
 def test_every_chart_is_drawn(opened: Open, results: dict[str, Path]) -> None:
     page = opened()
     charts = page.locator(".chart")
-    assert charts.count() == 1 + len(list(results["insert"].glob("*.svg")))
+    pictures = [file for name in ("shares", "insert") for file in results[name].glob("*.svg")]
+    assert charts.count() == len(pictures)
     assert page.locator(".chart svg.marks").count() == charts.count()
     marks = page.evaluate(
         "[...document.querySelectorAll('.chart svg')].map(s => s.querySelectorAll('path').length)"
@@ -107,8 +109,9 @@ def test_charts_out_of_sight_are_drawn_later(chromium: Any, report: Path) -> Non
     page.wait_for_timeout(300)
     states = "[...document.querySelectorAll('.chart')].map(c => c.dataset.state || '')"
     assert page.evaluate(states)[-1] == ""
-    page.locator(".chart").last.scroll_into_view_if_needed()
-    page.wait_for_function(f"{states}.at(-1) === 'drawn'")
+    page.locator("figure[data-shown] .chart").last.scroll_into_view_if_needed()
+    shown = "[...document.querySelectorAll('figure[data-shown] .chart')]"
+    page.wait_for_function(f"{shown}.at(-1).dataset.state === 'drawn'")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")  # paper shows all of them
     page.wait_for_function(DRAWN)
     assert set(page.evaluate(states)) == {"drawn"}
@@ -132,23 +135,10 @@ def test_words_of_a_chart_are_not_cut_off(opened: Open) -> None:
     assert max(beyond) <= 0
 
 
-def test_packed_charts_are_drawn_too(
-    chromium: Any, results: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(html, "LIMIT", 1)
-    packed = write_report([results["single"]], tmp_path / "report")[0]
-    assert "data-packed id=" in packed.read_text()
-    page = chromium.new_page()
-    page.goto(packed.as_uri())
-    page.wait_for_function(DRAWN)
-    assert page.locator(".chart[data-state=drawn] svg.marks").count() == 1
-    page.close()
-
-
 def test_a_chart_that_cannot_be_drawn_says_so(chromium: Any, report: Path, tmp_path: Path) -> None:
     broken = tmp_path / "report.html"
-    text = report.read_text().replace('id="spec-1">{', 'id="spec-1">no JSON {')
-    broken.write_text(text)
+    text = report.read_text()
+    broken.write_text(re.sub(r'id="spec-1">[^<]*<', 'id="spec-1">bm8gSlNPTg==<', text))
     page = chromium.new_page()
     page.goto(broken.as_uri())
     page.wait_for_function(DRAWN)
@@ -160,38 +150,76 @@ def test_a_chart_that_cannot_be_drawn_says_so(chromium: Any, report: Path, tmp_p
 def test_dark_follows_the_system_and_the_button(opened: Open) -> None:
     page = opened(scheme="dark", fresh=True)
     dark = ground(page)
-    page.get_by_role("button", name="Light colours").click()  # says what it does
+    page.get_by_role("button", name="Light").click()  # says what it does
     assert ground(page) == "rgb(255, 255, 255)" != dark
-    page.get_by_role("button", name="Dark colours").click()
+    page.get_by_role("button", name="Dark").click()
     assert ground(page) == dark
     assert ground(opened(scheme="light")) == "rgb(255, 255, 255)"
 
 
-def test_in_the_dark_charts_are_dimmed_and_prompts_are_dark(opened: Open) -> None:
-    """A chart's words speak of white, so its paper stays white below the dimming."""
-    page = opened(scheme="dark")
-    every = "[...document.querySelectorAll(name)]"
-    look = f"(name, what) => {every}.map(p => getComputedStyle(p)[what])"
-    colours = page.evaluate(f"({look})('.paper', 'backgroundColor')")
-    assert set(colours) == {"rgb(255, 255, 255)"}
-    assert set(page.evaluate(f"({look})('.paper', 'filter')")) == {"brightness(0.84)"}
-    assert set(opened().evaluate(f"({look})('.paper', 'filter')")) == {"none"}
-    assert set(page.evaluate(f"({look})('.prompt', 'backgroundColor')")) == {"rgba(0, 0, 0, 0)"}
+def brightness(page: Any, selector: str) -> float:
+    """The mean of what is seen of an element, 0 to 1, read back from a screenshot."""
+    shot = base64.b64encode(page.locator(selector).first.screenshot()).decode()
+    return float(
+        page.evaluate(
+            """async (data) => {
+                const image = new Image(); image.src = `data:image/png;base64,${data}`;
+                await image.decode();
+                const canvas = new OffscreenCanvas(image.width, image.height);
+                const context = canvas.getContext("2d"); context.drawImage(image, 0, 0);
+                const pixels = context.getImageData(0, 0, image.width, image.height).data;
+                let sum = 0;
+                for (let i = 0; i < pixels.length; i += 1) if (i % 4 < 3) sum += pixels[i];
+                return sum / (pixels.length * .75) / 255; }""",
+            shot,
+        )
+    )
+
+
+def test_in_the_dark_charts_and_prompts_are_dark(opened: Open) -> None:
+    for selector in ("figure .paper", ".prompt"):
+        light, dark = (opened(scheme=one, fresh=True) for one in ("light", "dark"))
+        for page in (light, dark):
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert brightness(light, selector) > 0.7
+        assert brightness(dark, selector) < 0.3
+
+
+def test_the_first_chart_is_near_the_top_and_large_enough_to_read(opened: Open) -> None:
+    top = "document.querySelector('.chart').getBoundingClientRect().top + scrollY"
+    assert opened(fresh=True).evaluate(top) < 300
+    smallest = """(() => { const svg = document.querySelector('.main svg');
+        const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+        return scale * Math.min(...[...svg.querySelectorAll('text')].map(
+            t => parseFloat(t.getAttribute('font-size')))); })()"""
+    assert opened().evaluate(smallest) >= 12
+    assert opened(width=390).evaluate(smallest) >= 10
+
+
+def test_few_words_are_seen(opened: Open) -> None:
+    """Each of two studies has its share of the 900 words of a report of three."""
+    page = opened(fresh=True)
+    words = page.evaluate(
+        """(() => { document.querySelectorAll('svg').forEach(s => { s.style.display = 'none'; });
+            return document.body.innerText.split(/\\s+/)
+                .filter(word => /[\\p{L}\\d]/u.test(word)); })()"""
+    )
+    assert 100 < len(words) <= 600
+    assert page.evaluate("document.querySelectorAll('details[open]').length") == 0
 
 
 def test_on_a_phone_charts_shrink_and_then_fade_where_there_is_more(opened: Open) -> None:
     page = opened(width=390)
     found = page.evaluate(
-        """[...document.querySelectorAll('.chart')].map(chart => {
+        """[...document.querySelectorAll('figure[data-shown] .chart')].map(chart => {
             const box = chart.parentElement, svg = chart.querySelector('svg');
             return [svg.width.baseVal.value, chart.clientWidth, box.clientWidth,
-                    box.dataset.more || '', getComputedStyle(box).maskImage, box.tabIndex]; })"""
+                    box.dataset.more || '', getComputedStyle(box).maskImage]; })"""
     )
-    for natural, shown, room, more, mask, tab in found:
-        assert shown >= 0.69 * natural
-        assert (more == "right") == (shown > room)
-        assert (mask != "none") == (tab == 0) == (more == "right")
-    assert {more for _, _, _, more, _, _ in found} == {"", "right"}
+    for natural, shown, room, more, mask in found:
+        assert shown >= 0.99 * natural
+        assert (more == "right") == (shown > room) == (mask != "none")
+    assert {more for *_, more, _ in found} == {"", "right"}
 
 
 def test_words_of_a_text_chart_keep_to_their_boxes(opened: Open) -> None:
@@ -205,14 +233,78 @@ def test_words_of_a_text_chart_keep_to_their_boxes(opened: Open) -> None:
     assert all(wide <= room + 0.6 for wide, room in widths)
 
 
-def test_contents_lead_to_every_chart(opened: Open) -> None:
-    page = opened()
-    links = page.evaluate(
-        """[...document.querySelectorAll('nav a')].map(a =>
-            document.getElementById(a.hash.slice(1))?.textContent === a.textContent)"""
-    )
-    assert all(links)
-    assert len(links) > page.locator(".chart").count()
+def test_a_link_opens_what_it_leads_to(opened: Open) -> None:
+    page = opened(fresh=True)
+    page.get_by_role("link", name="Methods").click()
+    page.wait_for_function("document.getElementById('methods').open")
+    hidden = page.locator(".gallery figure:not([data-shown])").last
+    name = hidden.get_attribute("id")
+    assert not hidden.is_visible()
+    page.evaluate("name => { location.hash = name; }", name)
+    page.wait_for_function("name => document.getElementById(name).offsetHeight > 0", arg=name)
+    assert page.locator(".gallery figure[data-shown]").count() == 1
+
+
+def test_a_switch_shows_one_map_at_a_time(opened: Open) -> None:
+    page = opened(fresh=True)
+    choices = page.locator(".switch label")
+    assert choices.count() == page.locator(".gallery figure").count() > 3
+    page.get_by_role("radio").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.querySelectorAll('.switch input')[1].checked")
+    shown = page.locator(".gallery figure[data-shown]")
+    assert shown.count() == 1
+    assert shown.get_attribute("id") == page.locator(".switch input").nth(1).get_attribute("value")
+    assert shown.locator("svg.marks").is_visible()
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "csv"])
+def test_a_figure_is_downloaded(opened: Open, results: dict[str, Path], ending: str) -> None:
+    page = opened(fresh=True)
+    with page.expect_download() as started:
+        page.locator(f"figure [data-do={ending}]").first.click()
+    download = started.value
+    assert download.suggested_filename == f"class_bars_mass.{ending}"
+    content = Path(download.path()).read_bytes()
+    if ending == "csv":
+        assert content == (results["shares"] / "class_bars_mass.csv").read_bytes()
+    else:
+        assert content.startswith(b"<svg" if ending == "svg" else b"\x89PNG")
+    if ending == "svg":
+        assert b"Mass by token class" in content  # with its title
+        assert b'fill="white"' in content  # light, whatever the page is
+
+
+def test_a_chart_is_enlarged_and_put_back(opened: Open) -> None:
+    page = opened(fresh=True)
+    chart = page.locator(".chart").first
+    before = chart.bounding_box()["width"]
+    page.get_by_role("button", name="Larger").first.click()
+    assert page.locator("dialog[open] .chart svg").is_visible()
+    page.keyboard.press("Escape")
+    page.locator("figure").first.locator(".chart").wait_for()
+    assert page.locator("dialog[open]").count() == 0
+    assert chart.bounding_box()["width"] == before
+    chart.click()
+    assert page.locator("dialog[open]").count() == 1
+    page.get_by_role("button", name="Close").click()
+    assert page.locator("dialog[open]").count() == 0
+
+
+def test_values_are_read_by_keyboard(opened: Open) -> None:
+    page = opened(fresh=True)
+    page.locator(".chart").first.focus()
+    said = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowUp", "End", "Home"):
+        page.keyboard.press(key)
+        said.append(page.locator("figure output").first.inner_text())
+        assert page.locator(".chart [data-current]").count() == 1
+    assert said[0] == said[-1]
+    assert len(set(said)) >= 4
+    assert all(re.search(r"layer.*\d", one) for one in said)
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")  # in the large one too
+    assert page.locator("dialog output").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -243,9 +335,12 @@ def test_the_keyboard_reaches_everything(opened: Open) -> None:
     assert outline != "none"
     page.keyboard.press("Enter")
     assert page.evaluate("document.querySelector('main details').open")
+    reached = page.evaluate("[...document.querySelectorAll('.chart')].map(c => c.tabIndex)")
+    assert set(reached) == {0}
     closed = page.evaluate(
         """[...document.querySelectorAll('.scroll')].filter(
-            b => b.scrollWidth > b.clientWidth && b.tabIndex < 0).length"""
+            b => b.scrollWidth > b.clientWidth && b.tabIndex < 0
+                && !b.querySelector('.chart')).length"""
     )
     assert closed == 0
 
@@ -261,11 +356,12 @@ def test_tooltips_answer(opened: Open) -> None:
 
 def test_without_scripts_all_words_are_there(opened: Open) -> None:
     page = opened(scripts=False)
-    assert page.locator("h2").count() == 2
+    assert page.locator("#methods").count() == 1
     stills = page.locator("figure img")
     assert stills.count() == page.locator(".chart").count() > 5
-    assert stills.first.is_visible()
+    assert all(stills.nth(i).is_visible() for i in range(stills.count()))
     assert not page.locator(".chart").first.is_visible()
+    assert not page.locator("button").first.is_visible()
     sizes = page.evaluate("[...document.querySelectorAll('figure img')].map(i => i.naturalWidth)")
     assert min(sizes) > 200
 
@@ -274,25 +370,6 @@ def test_print_shows_no_tools(opened: Open) -> None:
     page = opened(scheme="dark", fresh=True)
     page.emulate_media(media="print", color_scheme="dark")
     assert not page.locator("nav").is_visible()
-    assert not page.locator("#theme").is_visible()
+    assert not page.locator(".tools").first.is_visible()
+    assert page.locator(".gallery figure").last.is_visible()  # paper has no switch
     assert ground(page) == "rgb(255, 255, 255)"
-
-
-def test_a_browser_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browser, "_PLACES", ())
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_browser() is None
-    with pytest.raises(Exception, match="there is none here"):
-        require_browser()
-    program = tmp_path / "google-chrome"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    assert find_browser() == program
-
-
-def test_a_browser_that_prints_nothing_is_told(tmp_path: Path) -> None:
-    program = tmp_path / "chromium"
-    program.write_text("#!/bin/sh\nexit 0\n")
-    program.chmod(0o755)
-    with pytest.raises(Exception, match="it gave no reason"):
-        print_page(tmp_path / "x.html", tmp_path / "x.pdf", browser=program)

@@ -1,95 +1,232 @@
-"""A document has every section, in order, with all figures and the description."""
+"""Documents of chapters: one answer, three cards, every topic once; charts in order, few words."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-import pyarrow as pa
+import pytest
 
-from mindshare.report.document import described_by, document
-from mindshare.report.html import page
-from mindshare.report.markdown import markdown
-from mindshare.report.parts import Bullets, Details, Heading, NumberTable, every_part
-from mindshare.report.saved import Saved
+from mindshare.facts import Fact, Key, find, sentence
+from mindshare.report import prepare
+from mindshare.report.document import (
+    ANSWER,
+    CLAIM,
+    TOPICS,
+    Claim,
+    Document,
+    _labelled,
+    _shows,
+    chapter,
+    document,
+    question,
+    title_of,
+)
+from mindshare.report.parts import Bullets, Details, Heading, NumberTable, Term
+from mindshare.report.saved import CAPTION, SavedResults
 
-SECTIONS = [
-    "The question",
-    "How it is measured",
-    "The prompts",
-    "Charts",
-    "Description",
-    "The numbers",
-    "Models",
-    "Origin",
-    "Make it again",
-]
-
-
-def test_every_section_is_there_in_order(saved: dict[str, Saved]) -> None:
-    for one in saved.values():
-        made = document([one])
-        assert [section.title for _, section in made.sections] == SECTIONS
+from ..facts.made import Made, class_tables
 
 
-def test_every_figure_is_there_with_its_numbers(saved: dict[str, Saved]) -> None:
-    made = document([saved["insert"]])
-    assert [p.name for p in made.pictures()] == [f.name for f in saved["insert"].figures]
-    tables = [p.csv for p in every_part(made) if isinstance(p, NumberTable) and p.csv]
-    assert tables == [f.file("csv") for f in saved["insert"].figures]
+@pytest.fixture(scope="module")
+def both(saved: dict[str, SavedResults]) -> Document:
+    return document([saved["shares"], saved["insert"]])
 
 
-def test_the_description_is_that_of_the_tables(saved: dict[str, Saved]) -> None:
-    described = described_by(saved["shares"])
-    made = document([saved["shares"]])
-    section = next(s for _, s in made.sections if s.title == "Description")
-    headings = [part.text for part in section.parts if isinstance(part, Heading)]
-    folded = [one for part in section.parts if isinstance(part, Details) for one in part.parts]
-    lists = [one for one in (*section.parts, *folded) if isinstance(one, Bullets)]
-    sentences = sorted(item for one in lists for item in one.items)
-    assert headings == [one.title for one in described.sections]
-    assert sentences == sorted(text for one in described.sections for text in one.sentences)
-    assert made.summary == described.short
+def claimed(made: Document, *sentences: tuple[str, ...]) -> Document:
+    """With these claims in its chapters."""
+    chapters = (
+        replace(chapter, claims=tuple(Claim(one, one) for one in own))
+        for chapter, own in zip(made.chapters, sentences, strict=True)
+    )
+    return replace(made, chapters=tuple(chapters))
 
 
-def test_several_results_become_chapters(saved: dict[str, Saved]) -> None:
-    made = document([saved["shares"], saved["insert"]])
-    assert made.title == "Attention of Base and Tuned: 2 studies"
+def test_the_answer_is_the_first_short_claim(both: Document) -> None:
+    long = "word " * (ANSWER + 1)
+    made = claimed(both, (long, "Third."), ("Second.", "Fourth."))
+    assert made.answer == "Second."
+    assert [card.sentence for card in made.cards] == [long, "Third.", "Fourth."]
+    assert replace(made, findings=(long, "Given.")).answer == "Given."
+    assert claimed(both, (), ()).answer == both.chapters[0].question
+
+
+def test_there_are_three_cards_at_most_and_none_repeats_the_answer(both: Document) -> None:
+    made = claimed(both, ("a", "c", "e"), ("b", "d"))
+    assert (made.answer, [card.sentence for card in made.cards]) == ("a", ["b", "c", "d"])
+
+
+def test_chips_say_prompts_models_and_date(saved: dict[str, SavedResults], both: Document) -> None:
+    when = both.chapters[0].date
+    date = f"{when.day} {when:%B %Y}"
+    assert document([saved["shares"]]).chips == ["2 prompts", "Base", "Tuned", date]
+    three = document([saved["shares"], saved["single"]])
+    assert three.chips == ["2 studies", "1 to 2 prompts each", "Base", "Tuned", date]
+
+
+def test_titles_name_the_models_or_are_given(
+    saved: dict[str, SavedResults], both: Document
+) -> None:
+    assert both.title == "Attention of Base and Tuned: 2 studies"
     assert document([saved["shares"], saved["insert"]], title="Both").title == "Both"
-    assert [len(chapter.sections) for chapter in made.chapters] == [9, 9]
+    assert document([saved["single"]]).title == document([saved["single"]]).chapters[0].title
 
 
-def test_findings_come_first(saved: dict[str, Saved]) -> None:
-    made = document([saved["shares"]], findings=["One <b> 0.5.", "Two."])
-    text = page(made)
-    assert text.index("One &lt;b&gt; 0.5.") < text.index("The question</h2>")
-    assert '<li><a href="#findings">Findings</a></li>' in text
-    lines = markdown(made).splitlines()
-    assert lines[2:6] == ["## Findings", "", "1. One \\<b\\> 0.5.", "2. Two."]
+def test_every_topic_is_there_once_with_all_chapters(both: Document) -> None:
+    assert list(both.appendix) == list(TOPICS)
+    for parts in both.appendix.values():
+        headings = [part.text for part in parts if isinstance(part, Heading)]
+        assert headings == [chapter.title for chapter in both.chapters]
 
 
-def test_every_chart_has_a_name_for_links(saved: dict[str, Saved]) -> None:
-    made = document([saved["insert"], saved["single"]])
-    names = [p.name for p in every_part(made) if isinstance(p, Heading) and p.name]
-    assert len(set(names)) == len(names) == len(made.pictures())
-    assert names[0] == f"chart-{saved['insert'].figures[0].name}-1"
+def test_a_definition_is_said_once(saved: dict[str, SavedResults]) -> None:
+    made = document([saved["shares"], saved["single"]])
+    titles = [part.title for part in made.appendix["methods"] if isinstance(part, Term)]
+    assert titles == ["Mass"]
+    assert len([part for part in made.appendix["methods"] if isinstance(part, Bullets)]) == 2
 
 
-def test_long_tables_are_folded_away(saved: dict[str, Saved]) -> None:
-    one = saved["shares"]
-    many = pa.concat_tables([one.tables["Tuned_minus_Base"]] * 12)
-    made = document([replace(one, tables={**one.tables, "Tuned_minus_Base": many})])
-    section = next(s for _, s in made.sections if s.title == "The numbers")
-    assert [type(part) for part in section.parts] == [NumberTable, NumberTable, Details]
-    assert section.parts[2].summary == section.parts[2].parts[0].caption
+def test_given_findings_stand_before_the_numbers(saved: dict[str, SavedResults]) -> None:
+    made = document([saved["shares"]], findings=["One 0.5.", "Two."])
+    assert made.appendix["numbers"][0] == Bullets(("One 0.5.", "Two."))
 
 
-def test_alternative_texts_are_short_and_whole(saved: dict[str, Saved]) -> None:
-    for picture in document([saved["insert"]]).pictures():
-        assert 20 < len(picture.alt) <= 300
+def test_every_figure_has_a_name_for_links(saved: dict[str, SavedResults]) -> None:
+    made = document([saved["shares"], saved["insert"], saved["single"]])
+    names = [picture.anchor for picture in made.pictures]
+    assert len(set(names)) == len(names)
 
 
-def test_every_figure_explains_itself(saved: dict[str, Saved]) -> None:
-    made = document([saved["single"]])
-    folded = [part.summary for part in every_part(made) if isinstance(part, Details)]
-    for words in ("was made", "The numbers of this chart"):
-        assert any(words in summary for summary in folded), words
+def test_chapters_made_earlier_are_taken(saved: dict[str, SavedResults]) -> None:
+    earlier = replace(document([saved["single"]]).chapters[0], title="Earlier")
+    made = document([saved["single"]], ready={saved["single"].path: earlier})
+    assert made.chapters == (earlier,)
+
+
+# Chapters.
+
+
+def test_titles_and_questions_name_models_and_what_was_looked_at(
+    saved: dict[str, SavedResults],
+) -> None:
+    for one, told in (("shares", "hash, star and space"), ("insert", "“# ×8”")):
+        for name in (*saved[one].models, told):
+            assert name in title_of(saved[one])
+    assert question(saved["shares"]).endswith("Base and Tuned, and do the models differ?")
+    assert "differ" not in question(saved["single"])
+    assert "“# ×8”" in question(saved["insert"])
+
+
+def test_charts_keep_the_order_of_the_study(saved: dict[str, SavedResults]) -> None:
+    for one in saved.values():
+        made = chapter(one)
+        order = [figure.name for figure in one.figures]
+        shown = [picture.name for picture in made.pictures]
+        assert sorted(shown) == sorted(order)
+        for some in (made.supporting, made.gallery):
+            places = [order.index(picture.name) for picture in some]
+            assert places == sorted(places)
+        assert len(made.supporting) <= 2
+
+
+def test_the_main_chart_is_wide_and_no_map(saved: dict[str, SavedResults]) -> None:
+    made = chapter(saved["insert"])
+    assert made.main.wide
+    assert not made.main.is_map
+    assert not any(picture.is_map for picture in made.supporting)
+    assert sum(picture.is_map for picture in made.gallery) == 6
+
+
+def test_a_study_of_maps_only_has_a_main_one(saved: dict[str, SavedResults]) -> None:
+    maps = tuple(figure for figure in saved["insert"].figures if figure.is_map)
+    made = chapter(replace(saved["insert"], figures=maps))
+    assert made.main.name == maps[0].name
+    assert len(made.pictures) == len(maps)
+
+
+def test_switches_have_short_words_that_differ(saved: dict[str, SavedResults]) -> None:
+    gallery = chapter(saved["insert"]).gallery
+    labels = [picture.label for picture in gallery]
+    assert len(set(labels)) == len(labels)
+    assert {"Amplitude", "Shape", "Retained"} <= set(labels)
+    titles = ("Retained by layer: m", "Retained by layer and head: m", "Shape by layer: m")
+    told = _labelled([replace(gallery[0], title=title) for title in titles])
+    assert [one.label for one in told] == [
+        "Retained by layer",
+        "Retained by layer and head",
+        "Shape",
+    ]
+    twice = _labelled([replace(gallery[0], title=f"Shape: {model}") for model in "ab"])
+    assert [one.label for one in twice] == ["Shape: a", "Shape: b"]
+
+
+def test_words_are_few(saved: dict[str, SavedResults]) -> None:
+    for one in saved.values():
+        made = chapter(one)
+        assert all(len(claim.sentence.split()) <= CLAIM for claim in made.claims)
+        for picture in made.pictures:
+            assert 0 < len(picture.caption.split()) <= CAPTION
+            assert 20 < len(picture.alt) <= 300
+            assert picture.description.startswith(picture.alt.rstrip("…"))
+
+
+def test_claims_are_the_facts_of_the_tables(saved: dict[str, SavedResults]) -> None:
+    """In their order, each with the number it states and a figure of the chapter."""
+    tables = class_tables(Made(effect={"star": 0.2}, prompts=12))
+    made = chapter(replace(saved["shares"], tables={**saved["shares"].tables, **tables}))
+    facts = [fact for fact in find({**saved["shares"].tables, **tables}) if fact.test]
+    said = [str(sentence(fact, several=True)) for fact in facts]
+    assert [claim.sentence for claim in made.claims] == [
+        one for one in said if one in {claim.sentence for claim in made.claims}
+    ]
+    first = made.claims[0]
+    assert "star" in first.words
+    (number,) = sentence(facts[0]).numbers
+    assert float(first.number.split()[0]) == pytest.approx(number.value, rel=0.05)
+    assert first.sentence == f"{first.words.rstrip('.')}: {first.number}."
+    assert {claim.anchor for claim in made.claims} == {"figure-class_bars_mass"}
+
+
+@pytest.mark.parametrize(
+    ("place", "measure", "name"),
+    [((1, 2), "divergence", "map_divergence"), ((0, None), "retained", "retained_by_layer")],
+)
+def test_a_fact_leads_to_the_figure_of_its_measure(
+    saved: dict[str, SavedResults], place: tuple[int, int | None], measure: str, name: str
+) -> None:
+    fact = Fact("extremes", Key(measure, "Base", condition="# ×8"), places=(place,))
+    assert _shows(fact, chapter(saved["insert"], number=2).pictures) == f"figure-{name}-2"
+
+
+def test_too_few_prompts_support_no_claim(saved: dict[str, SavedResults]) -> None:
+    assert chapter(saved["single"]).claims == chapter(saved["shares"]).claims == ()
+
+
+def test_few_prompts_are_a_limit(saved: dict[str, SavedResults]) -> None:
+    assert "One prompt" in chapter(saved["single"]).limits[0]
+    assert "2 prompts" in chapter(saved["shares"]).limits[0]
+    noted = {**saved["shares"].manifest, "notes": ["the classes overlap"]}
+    assert chapter(replace(saved["shares"], manifest=noted)).notes == ("the classes overlap",)
+
+
+def test_every_topic_and_every_figures_numbers_are_folded_away(
+    saved: dict[str, SavedResults],
+) -> None:
+    for one in saved.values():
+        made = chapter(one)
+        assert set(made.folded) == set(TOPICS)
+        inside = [part.parts for part in made.folded["numbers"] if isinstance(part, Details)]
+        tables = [t for parts in inside for t in parts if isinstance(t, NumberTable) and t.csv]
+        assert [table.csv for table in tables] == [figure.file("csv") for figure in one.figures]
+
+
+def test_findings_of_the_study_stand_with_the_numbers(saved: dict[str, SavedResults]) -> None:
+    found = {**saved["shares"].manifest, "findings": ["One.", "Two."]}
+    made = chapter(replace(saved["shares"], manifest=found))
+    assert made.folded["numbers"][0].items == ("One.", "Two.")  # type: ignore[union-attr]
+
+
+def test_a_chapter_can_be_made_ahead(
+    results: dict[str, Path], saved: dict[str, SavedResults]
+) -> None:
+    assert prepare(results["single"], number=3) == chapter(saved["single"], number=3)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.stats import RESPONSE
-from mindshare.table import joined, table
+from mindshare.tables import joined, table
 
 ABOUT = {"mindshare.study": "abc"}
 RUN = "/ ×3"
@@ -19,7 +19,7 @@ RESCALING = ("retained", "factor", "affine_r2", "affine_r2_after", "value_evenne
 
 
 @dataclass(frozen=True)
-class Version:
+class MadeVersion:
     """One condition of a prompt, as a model would have seen it."""
 
     received: np.ndarray  # [layer, head, token]; NaN where no query counts
@@ -31,23 +31,23 @@ class Version:
         return list(itertools.product(range(layers), range(heads)))
 
 
-Prompts = Mapping[str, Mapping[str, Version]]
+Prompts = Mapping[str, Mapping[str, MadeVersion]]
 
 
-def as_it_is(received: Any) -> Version:
+def as_it_is(received: Any) -> MadeVersion:
     """From [token], [head, token] or [layer, head, token]."""
     found = np.asarray(received, float)
     found = found.reshape((1,) * (3 - found.ndim) + found.shape)
     tokens = found.shape[2]
-    return Version(found, ["original"] * tokens, list(range(tokens)))
+    return MadeVersion(found, ["original"] * tokens, list(range(tokens)))
 
 
-def with_run(original: Any, run: Any, at: int) -> Version:
+def with_run(original: Any, run: Any, at: int) -> MadeVersion:
     """The same tokens, and a run before token `at` that is alike in all heads."""
     old = as_it_is(original).received
     tokens, length = old.shape[2], len(run)
     new = np.broadcast_to(np.asarray(run, float), (*old.shape[:2], length))
-    return Version(
+    return MadeVersion(
         np.concatenate([old[:, :, :at], new, old[:, :, at:]], 2),
         ["original"] * at + ["inserted"] * length + ["original"] * (tokens - at),
         [*range(at), *[None] * length, *range(at, tokens)],
@@ -68,7 +68,7 @@ def tables(prompts: Prompts) -> tuple[pa.Table, pa.Table, pa.Table]:
     )
 
 
-def _sequence(prompt: str, condition: str, version: Version) -> pa.Table:
+def _sequence(prompt: str, condition: str, version: MadeVersion) -> pa.Table:
     tokens = version.received.shape[2]
     cells = version.cells()
     rows = len(cells) * tokens
@@ -85,7 +85,7 @@ def _sequence(prompt: str, condition: str, version: Version) -> pa.Table:
     return table("sequence", columns, ABOUT)
 
 
-def _places(prompt: str, condition: str, version: Version) -> pa.Table:
+def _places(prompt: str, condition: str, version: MadeVersion) -> pa.Table:
     tokens = len(version.parts)
     columns = {
         "prompt": [prompt] * tokens,
@@ -102,7 +102,7 @@ def _places(prompt: str, condition: str, version: Version) -> pa.Table:
     return table("places", columns, ABOUT)
 
 
-def _rescaling(prompt: str, condition: str, version: Version) -> pa.Table:
+def _rescaling(prompt: str, condition: str, version: MadeVersion) -> pa.Table:
     """Numbers that say which head they are of: `retained` is layer + head / 10."""
     cells = version.cells() if condition != "without" else []
     numbers = np.array([layer + head / 10 for layer, head in cells])

@@ -1,4 +1,4 @@
-"""`mass` tables with known numbers."""
+"""`mass` and `heads` tables with known numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mindshare.table import table
+from mindshare.tables import table
 
 _KEY = ("prompt", "queries", "layer", "head", "class")
 
@@ -27,6 +27,17 @@ def mass_table(
     columns |= dict.fromkeys(("mass", "share", "density", "expected", "lift"), flat)
     columns |= {"n_tokens": np.ones(len(rows)), "n_queries": np.ones(len(rows), int)}
     return table("mass", columns, {"mindshare.study": "abc"})
+
+
+def heads_table(values: np.ndarray) -> pa.Table:
+    """values[prompt, layer, head] of every measure."""
+    prompts, layers, heads = values.shape
+    ids = [f"p{i:04}" for i in range(prompts)]
+    rows = list(itertools.product(ids, ["all"], range(layers), range(heads)))
+    columns: dict[str, Any] = dict(zip(_KEY, map(list, zip(*rows, strict=True)), strict=False))
+    names = ("entropy", "perplexity", "distance", "first_token")
+    columns |= dict.fromkeys(names, values.reshape(-1)) | {"n_queries": np.ones(len(rows), int)}
+    return table("heads", columns, {"mindshare.study": "abc"})
 
 
 def random_table(prompts: int, layers: int, *, seed: int, shift: float = 0.0) -> pa.Table:

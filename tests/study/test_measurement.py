@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import mindshare
 from mindshare.errors import SelectionError
-from mindshare.table import DEFINITIONS
+from mindshare.tables import DEFINITIONS
 
 
 def test_saved_and_read_back(llama, tmp_path) -> None:
@@ -31,3 +32,28 @@ def test_a_table_that_was_not_measured_is_named(llama) -> None:
         _ = found.received
     with pytest.raises(SelectionError, match="did you mean 'tokens'"):
         found.to_pandas("token")
+
+
+def test_a_saved_table_is_streamed_without_being_read(
+    llama, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = mindshare.measure(llama, ["ab ##", "##"], classes={"hash": "#"})
+    again = mindshare.read(found.save(tmp_path / "r"))
+
+    def whole(*_: object) -> None:
+        raise AssertionError("the whole table was read")
+
+    monkeypatch.setattr("pyarrow.parquet.read_table", whole)
+    assert "mass" in again.tables
+    batches = list(again.batches("mass", ["mass", "layer"]))
+    expected = found.mass.select(["mass", "layer"])
+    assert pa.Table.from_batches(batches).equals(expected)
+
+
+def test_a_manifest_lists_the_first_prompts_and_counts_all(
+    llama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mindshare.study.measurement.LISTED", 2)
+    record = mindshare.measure(llama, ["a", "bbb", "cc"]).provenance
+    assert [prompt["tokens"] for prompt in record["prompts"]] == [1, 3]
+    assert record["all_prompts"] == {"count": 3, "tokens": [1, 3]}

@@ -9,7 +9,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, normalizers
 from transformers import PreTrainedTokenizerFast
 
 from .conftest import build
-from .test_chat import DEFAULT_SYSTEM, NO_SYSTEM
+from .test_encoding import DEFAULT_SYSTEM, NO_SYSTEM
 
 LLAMA_CHAT = (
     "{{ bos_token }}{% for message in messages %}"

@@ -13,7 +13,7 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 from mindshare.errors import PromptError, SystemRoleError, TokenError
-from mindshare.models import load_reader
+from mindshare.models import load_tokenizer
 from mindshare.prompts import Message, Prompt, folded, insert
 from mindshare.tokens import align, encode
 from mindshare.tokens.alignment import check_faithful
@@ -370,7 +370,7 @@ def test_chats_of_every_family(name, text):
 
 @pytest.fixture(scope="module")
 def reader():
-    return load_reader("smollm2")
+    return load_tokenizer("smollm2")
 
 
 def test_a_run_of_slashes_in_a_real_tokenizer(reader):

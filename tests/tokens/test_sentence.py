@@ -11,12 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mindshare.errors import TokenError
-from mindshare.models import load_reader
+from mindshare.models import load_tokenizer
 from mindshare.prompts import Prompt, insert
 from mindshare.study import encode_for
 from mindshare.tokens import encode, random_sentence
-from mindshare.tokens.sentence import TRIES
-from mindshare.tokens.words import SMALL_WORDS, WORDS
+from mindshare.tokens.sentence import SMALL_WORDS, TRIES, WORDS
 
 from .conftest import KEEPS_ALL, LAW, build
 
@@ -53,7 +52,7 @@ def test_the_prompt_gets_exactly_so_many_tokens_with_few_counts(name):
 
 @pytest.mark.parametrize("more", [2, 3, 10, 25, 55, 70, 200])
 def test_a_real_tokenizer_takes_few_counts(more):
-    reader = load_reader("smollm2")
+    reader = load_tokenizer("smollm2")
     chat = Prompt.from_chat(
         [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is it?"}]
     )

@@ -1,19 +1,15 @@
 """A model and encoded prompts → exact attention statistics, in one forward pass, without A.
 
-    capture     the tensor-level door
-    forward     runs the model, whole or in chunks, under a watcher
-    chunks      may this model be fed in chunks?
-    interface   transformers' attention interface ⇄ a watcher
-    watcher     attention calls → what was seen in each layer
-    choose      which kernel runs a call
-    reference   float64, builds A: the definition of correctness
-    fused       the vendor's kernel and two identities
-    blockwise   row blocks: any mask, any device, the fast one on CPUs
-    masks       who sees whom, a block of rows at a time
-    expected    the same under uniform attention
-    measures    what was seen → numbers per query set
-    selfcheck   mindshare against the model's own eager attention
-
-Kernels take an `AttentionCall` and a `Wanted` and give a `Found` (`call`); they never import each
-other.
+jobs        what goes in and what comes out, as plain values: Job, Request, PromptResult
+forward     jobs of one shape → one pass, whole or in chunks → each job's numbers
+recorder    transformers' attention interface → kernels; what was found in each layer
+call        the contract of the kernels, and the numbers made from a row of A, by name
+masks       who sees whom, a block of rows at a time; uniform attention
+reference   float64, builds A: the definition of correctness
+fused       the vendor's kernel and two identities
+blockwise   row blocks: any mask, any device, the fast one on CPUs
+threads     the same bits on any number of threads
+rescaling   two passes compared: how much of A' is A, rescaled
+checks      what is asked of a model once: exact? may prompts share a pass?
+capture     the tensor-level door
 """

@@ -20,12 +20,21 @@ to 17 ms, where the fused kernel takes 14 without any statistics.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from mindshare.attention.call import AttentionCall, Found, Scratch, Wanted
-from mindshare.attention.evenly import pieces
+from mindshare.attention.call import (
+    PER_QUERY,
+    AttentionCall,
+    AttentionRows,
+    LayerStats,
+    Scratch,
+    Weights,
+    per_query,
+)
+from mindshare.attention.jobs import Request
+from mindshare.attention.threads import pieces
 
 _ROWS = 192  # rows of one matrix product
 _TILE_BYTES = 64 * 2**20  # the largest tile; long sequences get fewer rows
@@ -58,7 +67,7 @@ class _Tile:
 
     band: _Band
     first_pair: int
-    attention: torch.Tensor
+    attention: torch.Tensor  # scores before the softmax, A after it
 
     @property
     def pairs(self) -> int:
@@ -78,15 +87,19 @@ class _Tile:
         return x[self.chosen, : self.band.blocks].flatten(0, 1)
 
 
-def run(call: AttentionCall, wanted: Wanted, scratch: Scratch | None = None) -> Found:
-    return _Blockwise(call, wanted, scratch or Scratch()).run()
+def run(
+    call: AttentionCall, request: Request, weights: Weights, scratch: Scratch | None = None
+) -> tuple[torch.Tensor, LayerStats]:
+    return _Blockwise(call, request, weights, scratch or Scratch()).run()
 
 
 class _Blockwise:
     """Everything is by pair, [batch × KV head, …]."""
 
-    def __init__(self, call: AttentionCall, wanted: Wanted, scratch: Scratch) -> None:
-        self.call, self.wanted, self.scratch = call, wanted, scratch
+    def __init__(
+        self, call: AttentionCall, request: Request, weights: Weights, scratch: Scratch
+    ) -> None:
+        self.call, self.request, self.weights, self.scratch = call, request, weights, scratch
         self.batch, self.heads, self.queries, self.dim = call.query.shape
         self.kv_heads, self.group, self.keys = call.key.shape[1], call.group, call.key.shape[2]
         self.pairs = self.batch * self.kv_heads
@@ -97,7 +110,7 @@ class _Blockwise:
         self.key = self._by_lane(call.key.reshape(self.pairs, self.keys, self.dim).to(self.kind))
         self.value = self._by_lane(call.value.reshape(self.pairs, self.keys, -1).to(self.kind))
         self.columns = self._columns()
-        self.query_weights = self._by_pair(wanted.query_weights)  # [pair, set, query]
+        self.query_weights = self._by_pair(weights.queries)  # [pair, set, query]
         self._allocate()
 
     def _shape_tiles(self) -> None:
@@ -117,9 +130,9 @@ class _Blockwise:
 
     def _columns(self) -> torch.Tensor | None:
         """[pair, lane, column, key]: transposed, see above."""
-        if self.wanted.columns is None:
+        if self.weights.columns is None:
             return None
-        columns = self._by_pair(self.wanted.columns.transpose(1, 2).to(self.kind).contiguous())
+        columns = self._by_pair(self.weights.columns.transpose(1, 2).to(self.kind).contiguous())
         return None if columns is None else self._by_lane(columns)
 
     def _by_pair(self, x: torch.Tensor | None) -> torch.Tensor | None:
@@ -131,23 +144,24 @@ class _Blockwise:
         return x.repeat_interleave(self.kv_heads, 0)
 
     def _allocate(self) -> None:
-        wanted, new = self.wanted, self.call.query.new_empty
+        statistics, new = self.request.statistics, self.call.query.new_empty
         cells = (self.pairs, self.group, self.queries)
         shape = (self.batch, self.queries, self.kv_heads, self.group, self.value.shape[-1])
         self.output = new(shape, dtype=self.kind)
         columns = self.columns
         self.given = None if columns is None else new((*cells, columns.shape[2]), dtype=self.kind)
-        self.entropy = new(cells, dtype=self.kind) if wanted.entropy else None
-        self.distance = new(cells, dtype=self.kind) if wanted.distance else None
-        sets = 1 if wanted.query_weights is None else wanted.query_weights.shape[1]
+        wanted = "contribution" in statistics and columns is not None
+        self.carried = None if self.given is None or not wanted else torch.empty_like(self.given)
+        self.per_query = {name: new(cells, dtype=self.kind) for name in per_query(statistics)}
+        sets = 1 if self.weights.queries is None else self.weights.queries.shape[1]
         sums = (self.pairs, self.group, sets, self.keys)
         self.received = (
             torch.zeros(sums, dtype=torch.float64, device=self.query.device)
-            if wanted.received
+            if "received" in statistics
             else None
         )
 
-    def run(self) -> Found:
+    def run(self) -> tuple[torch.Tensor, LayerStats]:
         for band in self._bands():
             for first in range(0, self.pairs, self.together):
                 self._measure(self._scores(band, first))
@@ -156,13 +170,16 @@ class _Blockwise:
             return None if x is None else x.reshape(self.batch, self.heads, *x.shape[2:])
 
         received = by_head(self.received)
-        return Found(
-            output=self.output.flatten(2, 3).to(self.call.value.dtype),
+        stats = LayerStats(
             given=by_head(self.given),
             received=None if received is None else received.transpose(1, 2),
-            entropy=by_head(self.entropy),
-            distance=by_head(self.distance),
+            carried=by_head(self.carried),
+            per_query={
+                name: x.reshape(self.batch, self.heads, -1) for name, x in self.per_query.items()
+            },
+            kernel="blockwise",
         )
+        return self.output.flatten(2, 3).to(self.call.value.dtype), stats
 
     def _bands(self) -> Iterator[_Band]:
         stride = self.tokens * self.lanes
@@ -187,20 +204,27 @@ class _Blockwise:
         return first, added.masked_fill_(mask, least).to(self.query.device)
 
     def _measure(self, tile: _Tile) -> None:
+        scores = tile.attention
+        if "entropy" in self.per_query:  # needs both: A goes into a tile of its own
+            attention = self.scratch.take("attention", scores.shape, scores)
+            tile = replace(tile, attention=attention)
         if self.call.sinks is None:
-            torch.softmax(tile.attention, -1, out=tile.attention)
+            torch.softmax(scores, -1, out=tile.attention)
         else:
-            self._softmax_with_sinks(tile)
-        self._values(tile)
+            self._softmax_with_sinks(scores, tile)
+        outputs = self._values(tile)
+        if self.carried is not None:
+            self._put(self.carried, tile, self._carried(tile, outputs))
         if self.given is not None:
             self._put(self.given, tile, self._masses(tile))
-        if self.entropy is not None:
-            terms = self.scratch.take("terms", tile.attention.shape, tile.attention)
-            for part in pieces(terms.numel()):
-                torch.special.entr(tile.attention.view(-1)[part], out=terms.view(-1)[part])
-            self._put(self.entropy, tile, terms.sum(-1))
-        if self.distance is not None:
-            self._distance(tile)
+        if self.per_query:
+            rows = self._rows(tile)
+            for name, where in self.per_query.items():
+                if name == "entropy":
+                    found = _entropy(scores, tile.attention)
+                else:
+                    found = (_CHEAPER.get(name) or PER_QUERY[name])(rows)
+                self._put(where, tile, found)
         if self.received is not None:
             self._received(tile)
 
@@ -223,25 +247,37 @@ class _Blockwise:
             scores[..., first - band.low :].add_(self._spread(least, tile))
         return tile
 
-    def _softmax_with_sinks(self, tile: _Tile) -> None:
+    def _softmax_with_sinks(self, scores: torch.Tensor, tile: _Tile) -> None:
         assert self.call.sinks is not None
         sinks = self.call.sinks.to(self.kind).view(self.kv_heads, self.group)
         logits = sinks.repeat(self.batch, 1)[tile.chosen, None, :, None, None]
-        scores = tile.attention
         top = torch.maximum(scores.amax(-1, keepdim=True), logits)
-        scores.sub_(top)
-        for part in pieces(scores.numel()):
-            scores.view(-1)[part].exp_()
-        scores.div_(scores.sum(-1, keepdim=True) + (logits - top).exp())
+        attention = torch.sub(scores, top, out=tile.attention)
+        for part in pieces(attention.numel()):
+            attention.view(-1)[part].exp_()
+        attention.div_(attention.sum(-1, keepdim=True) + (logits - top).exp())
 
-    def _values(self, tile: _Tile) -> None:
+    def _values(self, tile: _Tile) -> torch.Tensor:
+        """The tile's outputs, put into place: [product, row, value dim]."""
         band = tile.band
-        rows = torch.bmm(tile.products, tile.of_products(self.value[:, :, band.low : band.high]))
-        rows = rows.view(*tile.attention.shape[:4], -1).permute(1, 3, 0, 2, 4)
+        outputs = torch.bmm(tile.products, tile.of_products(self.value[:, :, band.low : band.high]))
+        rows = outputs.view(*tile.attention.shape[:4], -1).permute(1, 3, 0, 2, 4)
         # rows: [block, token, pair, group, value dim], as in the output of each prompt
         for prompt, heads, some in self._prompts(tile):
             where = self.output[prompt, band.start : band.stop, heads]
             where.unflatten(0, (band.blocks, -1)).copy_(rows[:, :, some])
+        return outputs
+
+    def _carried(self, tile: _Tile, outputs: torch.Tensor) -> torch.Tensor:
+        """[product, row, column]: Σ_j A[i,j]·<v_j, o_i>·columns[j] / |o_i|²"""
+        assert self.columns is not None
+        low, high = tile.band.low, tile.band.high
+        values = tile.of_products(self.value[:, :, low:high]).transpose(1, 2)
+        along = self.scratch.take("along", tile.products.shape, self.output)
+        torch.bmm(outputs, values, out=along)
+        along *= tile.products
+        columns = tile.of_products(self.columns[..., low:high]).transpose(1, 2)
+        return torch.bmm(along, columns) / (outputs * outputs).sum(-1, keepdim=True)
 
     def _prompts(self, tile: _Tile) -> Iterator[tuple[int, slice, slice]]:
         """Each prompt of a tile: its row in the batch, its KV heads here, and their pairs."""
@@ -256,20 +292,23 @@ class _Blockwise:
     def _masses(self, tile: _Tile) -> torch.Tensor:
         assert self.columns is not None
         low, high = tile.band.low, tile.band.high
-        if self.batch == 1:  # all pairs share their columns: one product instead of many
+        # Alone, all pairs share their columns: one product instead of many. It has the same bits,
+        # but for a single column (a product with a vector), where company would show.
+        if self.batch == 1 and (self.columns.shape[2] > 1 or not self.weights.shared):
             return tile.attention.view(-1, high - low) @ self.columns[0, 0, :, low:high].T
         columns = tile.of_products(self.columns[..., low:high])
         return torch.bmm(tile.products, columns.transpose(1, 2))
 
-    def _distance(self, tile: _Tile) -> None:
-        """Σ_j A·(i − j), with i − j taken from the tile's own first query to keep it small."""
-        assert self.distance is not None
+    def _rows(self, tile: _Tile) -> AttentionRows:
+        """A tile with its positions: queries [block, 1, token], as its axes are."""
         band, visible, device = tile.band, self.call.visible, self.query.device
+        queries = torch.arange(band.start, band.stop, device=device) + visible.first_query
         keys = torch.arange(band.low, band.high, device=device) + visible.first_key
-        back = (visible.first_query + band.start - keys).to(self.kind)
-        ahead = torch.arange(band.stop - band.start, device=device, dtype=self.kind)
-        ahead = ahead.view(1, band.blocks, 1, -1)
-        self._put(self.distance, tile, tile.attention @ back + ahead * tile.attention.sum(-1))
+        ids = self.weights.ids
+        if ids is not None:  # one for each pair of the tile
+            ids = ids.repeat_interleave(self.kv_heads, 0)[tile.chosen]
+        queries = queries.view(band.blocks, 1, -1)
+        return AttentionRows(tile.attention, queries, keys, self.scratch, ids)
 
     def _received(self, tile: _Tile) -> None:
         """Column sums of the tile; last, because it zeroes what does not count."""
@@ -288,7 +327,7 @@ class _Blockwise:
 
     def _drop_padding(self, tile: _Tile) -> None:
         """Zero the rows of padding, so that the same sum serves a prompt with and without any."""
-        band, real = tile.band, self.wanted.real
+        band, real = tile.band, self.weights.real
         if real is None or min(real) >= band.stop:
             return
         for prompt, _, some in self._prompts(tile):
@@ -299,7 +338,7 @@ class _Blockwise:
 
     def _drop_near(self, tile: _Tile) -> None:
         """Zero A[i,j] unless i > j + near, in the only columns where that can fail."""
-        band, near, visible = tile.band, self.wanted.near, self.call.visible
+        band, near, visible = tile.band, self.request.near, self.call.visible
         before = visible.first_query - visible.first_key
         if visible.causal and near < _FEW:
             for block in range(band.blocks):
@@ -346,3 +385,27 @@ def _zero_diagonal(tile: torch.Tensor, first: int) -> None:
     row = max(0, -first)
     if row < tile.shape[-2] and first + row < tile.shape[-1]:
         tile[..., row:, first + row :].diagonal(dim1=-2, dim2=-1).zero_()
+
+
+def _entropy(scores: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
+    """−Σ_j A log A without a logarithm per weight, which would cost two thirds of the call.
+
+    log A = s − max s + log max A, so the entropy is Σ_j A·(max s − s) − log max A · Σ_j A: terms of
+    one sign, so nothing cancels. `scores` are used up.
+    """
+    below = torch.sub(scores.amax(-1, keepdim=True), scores, out=scores)  # max s − s ≥ 0
+    # A hidden key has the least finite score and A = 0: the product is 0. A bias may hold -inf.
+    below.clamp_(max=torch.finfo(scores.dtype).max)
+    spread = below.mul_(attention).sum(-1)
+    return spread - attention.amax(-1).log() * attention.sum(-1)
+
+
+def _distance(rows: AttentionRows) -> torch.Tensor:
+    """Σ_j A·(i − j) as two products, i − j counted from the first query to keep it small."""
+    attention, first = rows.attention, rows.queries.view(-1)[0]
+    back = (first - rows.keys).to(attention.dtype)
+    ahead = (rows.queries - first).to(attention.dtype)
+    return attention @ back + ahead * attention.sum(-1)
+
+
+_CHEAPER = {"distance": _distance}

@@ -6,14 +6,17 @@ name, or tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from mindshare.attention.call import LayerStats, TokenBatch, query_counts, received_means
+from mindshare.attention.checks import Verdict, verify
 from mindshare.attention.forward import run_pass
-from mindshare.attention.selfcheck import Verdict, verify
-from mindshare.attention.watcher import LayerSeen, Request
+from mindshare.attention.jobs import Request
+from mindshare.attention.recorder import Recorder
 from mindshare.errors import PromptError, SelectionError
 from mindshare.models.facts import context_length_of
 
@@ -83,73 +86,77 @@ def capture(
     options = options or CaptureOptions()
     if not isinstance(hf_model, torch.nn.Module):  # a LoadedModel
         hf_model = getattr(hf_model, "model", hf_model)
-    ids = _batched_ids(torch.as_tensor(input_ids))
+    ids = _batched_ids(_tensor(input_ids, "input_ids"))
     _require_known(hf_model, ids)
-    request = Request(
-        columns=_columns(torch.as_tensor(key_weights), ids),
+    batch = TokenBatch(
+        ids=ids,
+        columns=_columns(_tensor(key_weights, "key_weights"), ids),
         valid=_valid(attention_mask, ids),
-        query_weights=_query_weights(query_weights, ids),
-        received=received,
+        queries=_query_weights(query_weights, ids),
+    )
+    asked = {"given": True, "received": received}
+    asked |= {"entropy": options.entropy, "distance": options.distance}
+    request = Request(
+        statistics=frozenset(name for name, wanted in asked.items() if wanted),
         near=options.near,
-        entropy=options.entropy,
-        distance=options.distance,
         layers=None if layers is None else frozenset(int(x) for x in layers),
         kernel=options.kernel,
+        chunk_tokens=options.chunk_tokens,
     )
     verdict = verify(hf_model) if options.self_check else None
-    watcher = run_pass(hf_model, ids, request, chunk_tokens=options.chunk_tokens)
-    return _collect(watcher.layers, request, verdict)
+    return _collect(run_pass(hf_model, batch, request), verdict)
 
 
-def query_counts(weights: torch.Tensor, near: int) -> torch.Tensor:
-    """[batch, set, token] query weights → for each key j the sum of those with i > j + near."""
-    from_here = weights.double().flip(-1).cumsum(-1).flip(-1)  # Σ over i ≥ j
-    skip = near + 1
-    if skip <= 0:
-        return from_here
-    counts = torch.zeros_like(from_here)
-    if skip < from_here.shape[-1]:
-        counts[..., :-skip] = from_here[..., skip:]
-    return counts
-
-
-def received_means(sums: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """[batch, set, head, key] sums over [batch, set, key] counts; NaN where no query counts."""
-    counts = counts[:, :, None].to(sums.device)
-    return torch.where(counts > 0, sums / counts, torch.nan)
-
-
-def _collect(layers: Mapping[int, LayerSeen], request: Request, verdict: Verdict | None) -> Capture:
-    counts = query_counts(request.weights(), request.near)  # [batch, 1, key]
+def _collect(recorder: Recorder, verdict: Verdict | None) -> Capture:
+    batch, layers = recorder.batch, dict(sorted(recorder.layers.items()))
+    counts = query_counts(batch.query_weights(), recorder.request.near)  # [batch, 1, key]
 
     def one(x: torch.Tensor) -> torch.Tensor:
         return x[0] if len(x) == 1 else x
 
-    def joined(name: str) -> dict[int, torch.Tensor]:
-        parts = {layer: getattr(seen, name) for layer, seen in sorted(layers.items())}
-        return {k: one(real(torch.cat(v, 2))).float() for k, v in parts.items() if v}
-
     def real(x: torch.Tensor) -> torch.Tensor:
         """[batch, head, query, …] with nothing in the rows of padding."""
-        padding = ~request.valid.to(x.device)
+        padding = ~batch.valid.to(x.device)
         if not bool(padding.any()):
             return x
         return x.masked_fill(padding.view(len(x), 1, -1, *[1] * (x.dim() - 3)), 0.0)
 
+    def by_layer(take: Callable[[LayerStats], torch.Tensor | None]) -> dict[int, torch.Tensor]:
+        found = {layer: take(stats) for layer, stats in layers.items()}
+        return {layer: one(real(x)).float() for layer, x in found.items() if x is not None}
+
     received = {
-        layer: one(received_means(seen.received, counts)[:, 0]).nan_to_num(nan=0.0).float()
-        for layer, seen in sorted(layers.items())
-        if seen.received is not None
+        layer: one(received_means(stats.received, counts)[:, 0]).nan_to_num(nan=0.0).float()
+        for layer, stats in layers.items()
+        if stats.received is not None
     }
     return Capture(
-        mass=joined("given"),
+        mass=by_layer(lambda stats: stats.given),
         received=received,
         n_queries=one(counts[:, 0]),
-        entropy=joined("entropy"),
-        distance=joined("distance"),
-        kernels={layer: seen.kernel for layer, seen in sorted(layers.items())},
+        entropy=by_layer(lambda stats: stats.per_query.get("entropy")),
+        distance=by_layer(lambda stats: stats.per_query.get("distance")),
+        kernels={layer: stats.kernel for layer, stats in layers.items()},
         verdict=verdict,
     )
+
+
+def _tensor(values: Any, name: str) -> torch.Tensor:
+    """What people pass instead of a tensor: numbers in a list or an array, or a refusal."""
+    whole = name == "input_ids"
+    numbers = "token ids" if whole else "numbers"
+    try:
+        # Of a dict and of a table torch would take the keys, of bytes each byte.
+        tensor = None if isinstance(values, (str, bytes, Mapping)) else torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError):
+        tensor = None
+    if tensor is None or (whole and (tensor.is_floating_point() or tensor.is_complex())):
+        raise PromptError(
+            f"{name} is {type(values).__name__}, no tensor of {numbers}",
+            allowed=f"a tensor, array or list of {numbers}",
+            next_step="a text is measured by mindshare.measure(model, text)" if whole else None,
+        )
+    return tensor
 
 
 def _batched_ids(input_ids: torch.Tensor) -> torch.Tensor:

@@ -17,35 +17,43 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import pad
 
-from mindshare.attention.call import AttentionCall, Found, Scratch, Wanted
+from mindshare.attention.call import AttentionCall, LayerStats, Scratch, Weights, per_query
+from mindshare.attention.jobs import Request
+
+KNOWN = frozenset({"entropy", "distance"})  # statistics that there is an identity for
 
 
-def supports(call: AttentionCall) -> bool:
-    return call.plain and call.query.device.type == "cpu"
+def supports(call: AttentionCall, request: Request) -> bool:
+    known = KNOWN.issuperset(per_query(request.statistics))
+    known = known and "contribution" not in request.statistics
+    return known and call.plain and call.query.device.type == "cpu"
 
 
-def run(call: AttentionCall, wanted: Wanted, scratch: Scratch | None = None) -> Found:
-    columns = _appended(call, wanted)
+def run(
+    call: AttentionCall, request: Request, weights: Weights, scratch: Scratch | None = None
+) -> tuple[torch.Tensor, LayerStats]:
+    statistics = request.statistics
+    columns = _appended(call, statistics, weights)
     output, lse = _with_columns(call, columns, scratch or Scratch())
     value_dim = call.value.shape[-1]
     extra = output[..., value_dim:]
-    given = entropy = distance = None
-    if wanted.columns is not None:
-        given, extra = extra.tensor_split([wanted.columns.shape[-1]], -1)
+    given, found = None, {}
+    if weights.columns is not None:
+        given, extra = extra.tensor_split([weights.columns.shape[-1]], -1)
         given = given.contiguous()  # a view would keep the whole output alive
-    if wanted.distance:
+    if "distance" in statistics:
         mean_key, extra = extra[..., 0], extra[..., 1:]
-        distance = torch.arange(call.query.shape[2]) - mean_key
-    if wanted.entropy:
+        found["distance"] = torch.arange(call.query.shape[2]) - mean_key
+    if "entropy" in statistics:
         mean_score = (call.query.to(extra.dtype) * extra).sum(-1) * call.scale
-        entropy = lse - mean_score
-    return Found(
-        output=output[..., :value_dim].transpose(1, 2).to(call.value.dtype).contiguous(),
+        found["entropy"] = lse - mean_score
+    stats = LayerStats(
         given=given,
-        received=_received(call, wanted, lse) if wanted.received else None,
-        entropy=entropy,
-        distance=distance,
+        received=_received(call, request, weights, lse) if "received" in statistics else None,
+        per_query=found,
+        kernel="fused",
     )
+    return output[..., :value_dim].transpose(1, 2).to(call.value.dtype).contiguous(), stats
 
 
 def _flash(
@@ -58,15 +66,17 @@ def _flash(
     return output, lse
 
 
-def _appended(call: AttentionCall, wanted: Wanted) -> list[torch.Tensor]:
+def _appended(
+    call: AttentionCall, statistics: frozenset[str], weights: Weights
+) -> list[torch.Tensor]:
     batch, kv_heads, keys, _ = call.key.shape
     columns = []
-    if wanted.columns is not None:
-        columns.append(wanted.columns[:, None].expand(batch, kv_heads, -1, -1))
-    if wanted.distance:
+    if weights.columns is not None:
+        columns.append(weights.columns[:, None].expand(batch, kv_heads, -1, -1))
+    if "distance" in statistics:
         position = torch.arange(keys, dtype=torch.float32)
         columns.append(position[:, None].expand(batch, kv_heads, -1, -1))
-    if wanted.entropy:
+    if "entropy" in statistics:
         columns.append(call.key)
     return columns
 
@@ -95,33 +105,33 @@ def _side_by_side(parts: list[torch.Tensor], whole: torch.Tensor) -> torch.Tenso
     return whole
 
 
-def _received(call: AttentionCall, wanted: Wanted, lse: torch.Tensor) -> torch.Tensor:
+def _received(
+    call: AttentionCall, request: Request, weights: Weights, lse: torch.Tensor
+) -> torch.Tensor:
     """[batch, set, head, key] float64"""
     key = call.key.to(lse.dtype).repeat_interleave(call.group, 1)
     query = call.query.to(lse.dtype)
     swapped_query = torch.cat([key, torch.ones_like(key[..., :1])], -1).flip(2)
     swapped_key = torch.cat([query, -lse[..., None] / call.scale], -1).flip(2)
     width = swapped_key.shape[-1]
-    weights = wanted.weights(query.shape[2]).to(lse.dtype).expand(len(query), -1, -1)
+    of_queries = weights.of_queries(query.shape[2]).to(lse.dtype).expand(len(query), -1, -1)
     parts = []
-    for some in weights.split(width, 1):  # as many query sets a call as the head size allows
+    for some in of_queries.split(width, 1):  # as many query sets a call as the head size allows
         value = pad(some.transpose(1, 2).flip(1), (0, width - some.shape[1]))
         value = value[:, None].expand(-1, query.shape[1], -1, -1).contiguous()
         mean, log_sum = _flash(swapped_query, swapped_key, value, call.scale)
         sums = mean.double() * log_sum.double().exp()[..., None]
         parts.append(sums[..., : some.shape[1]].permute(0, 3, 1, 2).flip(3))
-    return torch.cat(parts, 1) - _near(call, wanted, lse, weights)
+    return torch.cat(parts, 1) - _near(call, request.near, lse, of_queries)
 
 
-def _near(
-    call: AttentionCall, wanted: Wanted, lse: torch.Tensor, weights: torch.Tensor
-) -> torch.Tensor:
+def _near(call: AttentionCall, near: int, lse: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """What the queries j..j+near give to each key j, from their own dot products."""
     query = call.query.to(lse.dtype)
     key = call.key.to(lse.dtype).repeat_interleave(call.group, 1)
     total = query.new_zeros((len(query), weights.shape[1], *query.shape[1:3]), dtype=torch.float64)
     tokens = query.shape[2]
-    for back in range(min(wanted.near, tokens - 1) + 1):
+    for back in range(min(near, tokens - 1) + 1):
         scores = (query[:, :, back:] * key[:, :, : tokens - back]).sum(-1) * call.scale
         attention = (scores - lse[:, :, back:]).double().exp()
         total[..., : tokens - back] += attention[:, None] * weights[:, :, None, back:]

@@ -3,7 +3,7 @@
 transformers describes a mask by a function of (batch, head, query, key) indices. `LazyMask` carries
 that function from the mask interface to the attention function; `Visibility` answers what a kernel
 asks about a block of query rows. A model that reads its mask as a tensor gets the dense one.
-Knows nothing about scores or statistics.
+`uniform_share` is what follows from a mask alone. Knows nothing about scores.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ MaskFunction = Callable[[Any, Any, Any, Any], torch.Tensor]
 
 # Hidden tiles kept between layers; beyond this they are evaluated again for each layer.
 _TILE_CACHE_BYTES = 64 * 2**20
+_UNIFORM_ROWS = 256  # of a block in `uniform_share`
 
 
 class Visibility:
@@ -82,7 +83,7 @@ class Everything(Visibility):
         return None
 
 
-class Rule(Visibility):
+class MaskRule(Visibility):
     """Any mask, as a function of rows start..stop → bool [batch, head, rows, keys], True = seen."""
 
     def __init__(
@@ -99,7 +100,7 @@ class Rule(Visibility):
         self._bounds: dict[tuple[int, int], tuple[int, int]] = {}
         self._tiles: dict[tuple[int, int], torch.Tensor | None] = {}
         self._cached_bytes = 0
-        self._by_row: dict[int, Rule] = {}
+        self._by_row: dict[int, MaskRule] = {}
 
     def bounds(self, start: int, stop: int) -> tuple[int, int]:
         if (start, stop) not in self._bounds:
@@ -121,7 +122,7 @@ class Rule(Visibility):
         if len(self._rows(0, 1)) == 1:  # all prompts see alike
             return self
         if number not in self._by_row:
-            self._by_row[number] = Rule(
+            self._by_row[number] = MaskRule(
                 self.queries,
                 self.keys,
                 rows=lambda start, stop: self._rows(start, stop)[number : number + 1],
@@ -222,7 +223,7 @@ def lazy_mask(
     if mask_function is causal_mask_function and padding is None:
         visible = Causal(q_length, kv_length, **size)
     else:
-        visible = Rule(q_length, kv_length, rows=rows, **size)
+        visible = MaskRule(q_length, kv_length, rows=rows, **size)
     return LazyMask(visible, rows, batch=batch_size)
 
 
@@ -286,7 +287,7 @@ def visibility_of(
     if len(origins) != 1:
         return None
     first_query, first_key = origins.pop()
-    return Rule(
+    return MaskRule(
         queries,
         keys,
         rows=lambda a, b: seen[..., a:b, :],
@@ -305,3 +306,39 @@ def additive_part(mask: Any) -> torch.Tensor | None:
 
 def _unhidden(mask: torch.Tensor) -> torch.Tensor:
     return mask > torch.finfo(mask.dtype).min / 2
+
+
+def uniform_share(visible: Visibility, columns: torch.Tensor) -> torch.Tensor:
+    """The share of each column under uniform attention: the mean over a query's visible keys.
+
+    What a class would get from a head with no preference. `columns` is [batch, key, column]; gives
+    [batch, head or 1, query, column] float64 on the CPU. Exact for any mask.
+    """
+    columns = columns.double().cpu()
+    running = columns.cumsum(1)
+    parts = [
+        _uniform_rows(visible, columns, running, start, min(start + _UNIFORM_ROWS, visible.queries))
+        for start in range(0, visible.queries, _UNIFORM_ROWS)
+    ]
+    return torch.cat(parts, 2)
+
+
+def _uniform_rows(
+    visible: Visibility, columns: torch.Tensor, running: torch.Tensor, start: int, stop: int
+) -> torch.Tensor:
+    low, high = visible.bounds(start, stop)
+    hidden = visible.hidden(start, stop)
+    # Keys before the hidden tile are seen by every row: their sums are known already.
+    first = high if hidden is None else hidden[0]
+    total = running[:, first - 1] if first > 0 else torch.zeros_like(running[:, 0])
+    if low > 0:
+        total = total - running[:, low - 1]
+    sums = total[:, None, None].expand(-1, 1, stop - start, -1)
+    count = torch.full((1, 1, stop - start, 1), float(first - low), dtype=torch.float64)
+    if hidden is not None:
+        seen = (~hidden[1]).double().cpu()
+        # Row by row of the batch, so that no prompt's sums depend on its neighbours.
+        rows = zip(seen.expand(len(columns), -1, -1, -1), columns[:, first:high], strict=True)
+        sums = sums + torch.stack([one @ other for one, other in rows])
+        count = count + seen.sum(-1, keepdim=True)
+    return sums / count.clamp(min=1.0)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from mindshare.attention.call import AttentionCall, Found, Scratch, Wanted
+from mindshare.attention.call import (
+    PER_QUERY,
+    AttentionCall,
+    AttentionRows,
+    LayerStats,
+    Scratch,
+    Weights,
+    per_query,
+)
+from mindshare.attention.jobs import Request
 
 
 def probabilities(
@@ -35,28 +44,36 @@ def probabilities(
     return torch.cat([scores, sinks], -1).softmax(-1)[..., :-1]
 
 
-def run(call: AttentionCall, wanted: Wanted, _scratch: Scratch | None = None) -> Found:
+def run(
+    call: AttentionCall, request: Request, weights: Weights, scratch: Scratch | None = None
+) -> tuple[torch.Tensor, LayerStats]:
     attention = probabilities(call)
     value = call.value.double().repeat_interleave(call.group, 1)
     visible = call.visible
     queries = torch.arange(visible.queries, device=attention.device) + visible.first_query
     keys = torch.arange(visible.keys, device=attention.device) + visible.first_key
-    apart = queries[:, None] - keys
-    given = received = None
-    if wanted.columns is not None:
-        given = attention @ wanted.columns.double()[:, None]
-    if wanted.received:
-        counted = attention * (apart > wanted.near)
-        weights = wanted.weights(visible.queries).to(attention)
-        weights = weights.expand(len(attention), -1, -1)
-        received = torch.einsum("bsi,bhij->bshj", weights, counted)
-    return Found(
-        output=(attention @ value).transpose(1, 2).to(call.value.dtype),
+    given = received = carried = None
+    output = attention @ value
+    if weights.columns is not None:
+        given = attention @ weights.columns.double()[:, None]
+    if "received" in request.statistics:
+        counted = attention * (queries[:, None] - keys > request.near)
+        of_queries = weights.of_queries(visible.queries).to(attention)
+        of_queries = of_queries.expand(len(attention), -1, -1)
+        received = torch.einsum("bsi,bhij->bshj", of_queries, counted)
+    if weights.columns is not None and "contribution" in request.statistics:
+        along = attention * (output @ value.transpose(2, 3))  # A[i,j]·<v_j, o_i>
+        size = (output * output).sum(-1, keepdim=True)
+        carried = along @ weights.columns.double()[:, None] / size
+    rows = AttentionRows(attention.contiguous(), queries, keys, scratch or Scratch(), weights.ids)
+    stats = LayerStats(
         given=given,
         received=received,
-        entropy=torch.special.entr(attention).sum(-1) if wanted.entropy else None,
-        distance=(attention * apart).sum(-1) if wanted.distance else None,
+        carried=carried,
+        per_query={name: PER_QUERY[name](rows) for name in per_query(request.statistics)},
+        kernel="reference",
     )
+    return output.transpose(1, 2).to(call.value.dtype), stats
 
 
 def hidden_keys(call: AttentionCall, start: int, stop: int) -> torch.Tensor:

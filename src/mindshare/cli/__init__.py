@@ -16,9 +16,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from mindshare.errors import MindshareError
+from mindshare.errors import NO_ROOM, MindshareError, OutputError, screenful
 
 MISTAKE, INTERRUPTED = 2, 130
 BUG = "This is a bug in mindshare. Please report it with the command and the lines above."
@@ -26,7 +27,14 @@ BUG = "This is a bug in mindshare. Please report it with the command and the lin
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 done, 2 the user can mend it, 130 interrupted, 1 a bug."""
-    sys.exit(run(arguments))
+    try:
+        from mindshare.models.processor import keep_memory
+
+        keep_memory()
+        code = run(arguments)
+    except KeyboardInterrupt:  # while modules were imported
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +48,33 @@ def run_command(
     build: Callable[[], Any], arguments: Sequence[str] | None = None, *, name: str
 ) -> int:
     """Run a command line of that name; mistakes become messages, its exit code is returned."""
+    from mindshare.cli.screen import tell_error
+
+    try:
+        code = _run(build, arguments, name)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output has left, as `| head` does
+        _discard(sys.stdout)
+        return 1
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _discard(sys.stdout)
+        try:
+            where = f" to {error.filename}" if error.filename else ""
+            tell_error(
+                OutputError(
+                    f"no more can be written{where}: {error.strerror}",
+                    next_step="make room there, or send the output elsewhere",
+                )
+            )
+        except OSError:  # nor can this
+            _discard(sys.stderr)
+        return MISTAKE
+
+
+def _run(build: Callable[[], Any], arguments: Sequence[str] | None, name: str) -> int:
     import typer
 
     from mindshare.cli.screen import tell_error
@@ -51,18 +86,22 @@ def run_command(
         return MISTAKE
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has left, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except Exception as error:
         if not _is_usage_error(error):
             error.add_note(BUG)
             raise
+        error.message = screenful(str(error.message))  # type: ignore[attr-defined]
         error.show()  # type: ignore[attr-defined]
         return MISTAKE
     if code == INTERRUPTED:  # newer parsers return it, older ones raise
         print("mindshare: stopped", file=sys.stderr)
     return code if isinstance(code, int) else 0
+
+
+def _discard(stream: Any) -> None:
+    """What is left in its buffer would be written, and fail, when the process ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _is_usage_error(error: Exception) -> bool:

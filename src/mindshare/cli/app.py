@@ -1,29 +1,71 @@
-"""The commands under one name. Adding one is a module with a function, and a line here."""
+"""The commands under one name, and `run`, which finds one by the name in a study file.
+
+Adding a command is a function of option groups, and a line in COMMANDS. Packages that use mindshare
+may add theirs: an entry point of the group `mindshare.commands`.
+"""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mindshare import __version__
-from mindshare.cli.check_description import check_description
-from mindshare.cli.demo import demo
-from mindshare.cli.head_map import head_map
-from mindshare.cli.insert import insert
-from mindshare.cli.measure import measure
-from mindshare.cli.models import models
-from mindshare.cli.report import report
-from mindshare.cli.run_study import run
-from mindshare.cli.runs import runs
-from mindshare.cli.shares import shares
-from mindshare.cli.status import status
-from mindshare.cli.tokens import tokens
+from mindshare.cli.groups import command as grouped
+from mindshare.cli.groups import read_study
+from mindshare.cli.measure import head_map, insert, knockout, measure, parts, shares
+from mindshare.cli.options import BackendChoice, FormatOptions, RunOutput, TrustOptions
+from mindshare.cli.preview import models, tokens
+from mindshare.cli.results import redraw, report, runs, status
+from mindshare.cli.screen import warn
+from mindshare.errors import MindshareError
 
-COMMANDS = (
-    *(demo, models, tokens, measure, shares, head_map, insert),
-    *(run, status, runs, report, check_description),
-)
+_MEASURING = (measure, shares, parts, head_map, insert, knockout)
+RUNNABLE = {command.name: command for command in _MEASURING}
+
+
+@grouped
+def run(
+    file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="A study file.")],
+    where: BackendChoice,
+    trust: TrustOptions,
+    output: RunOutput,
+    formats: FormatOptions,
+) -> None:
+    """Run a study file: what `--save-study` writes, and what stands in every folder of results.
+
+    \b
+    Examples:
+      mindshare run results/maps/study.toml --out results/again
+      mindshare shares smollm2 --file map.txt --class hash=# \\
+          --save-study map.toml
+      mindshare run map.toml
+      mindshare run maps.toml --on ray --address auto --workers 8 \\
+          --out results/maps
+    """
+    saved, groups = read_study(file, RUNNABLE)
+    typed = {
+        **vars(output),
+        **vars(formats),
+        **vars(trust),
+        **vars(where),
+    }  # a file says none of these
+    for name, group in groups.items():
+        names = {field.name for field in fields(group)}
+        groups[name] = replace(group, **{n: v for n, v in typed.items() if n in names})
+    try:
+        saved.run(groups)
+    except MindshareError as error:
+        if error.where is None:  # whatever it is, the file says it
+            parts = {"allowed": error.allowed, "next_step": error.next_step}
+            raise type(error)(error.what, where=str(file), **parts) from None
+        raise
+
+
+COMMANDS: tuple[Any, ...] = (models, tokens, *RUNNABLE.values(), run, status, runs, redraw, report)
 
 
 def command() -> Any:
@@ -38,6 +80,11 @@ def command() -> Any:
     app.callback()(_start)
     for function in COMMANDS:
         app.command()(function)
+    for added in entry_points(group="mindshare.commands"):
+        try:
+            app.command(added.name)(added.load())
+        except ImportError as error:  # another package's trouble is not this one's
+            warn(f"the command {added.name} ({added.value}) can't be loaded: {error}")
     return typer.main.get_command(app)
 
 

@@ -1,136 +1,68 @@
-"""`mindshare measure`: a model, prompts and options become a folder of tables, and a view.
+"""The commands that measure: `measure` makes tables, the others make charts.
 
-The options are those of a `Study`; everything that can be refused without the model is refused
-before it is loaded.
+    options ─► refuse ─► read prompts ─► measure, with progress ─► save ─► say what came of it
+
+A command names its option groups and the function that computes; `PreparedRun` is the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from mindshare.cli.groups import Call, command, study_files, write_study
+from mindshare.cli.knockout_options import KnockoutOptions
 from mindshare.cli.options import (
-    MODEL,
-    RANGES,
-    WHAT,
-    BadRowsOption,
-    ChatOption,
-    ChunkTokensOption,
-    ClassOption,
-    ColumnOption,
-    DataOption,
-    DeviceOption,
-    DtypeOption,
-    FileOption,
-    FormatOption,
-    LayersOption,
-    LimitOption,
-    Marked,
-    Model,
-    OutOption,
-    PolicyOption,
-    ProgressOption,
-    QueriesOption,
-    QuietOption,
-    ReplaceOption,
-    SampleOption,
-    SampleSeedOption,
-    SaveStudyOption,
-    TextOption,
-    TrustRemoteCode,
-    WhereOption,
+    ChartOptions,
+    HeadMapStudy,
+    InsertLook,
+    InsertStudy,
+    LookOptions,
+    MeasureOptions,
+    OutputOptions,
+    PartsStudy,
+    SharesStudy,
+    StudyOptions,
 )
+from mindshare.cli.results import check_folder, default_folder, warn_of_unasked
+from mindshare.cli.screen import (
+    check_form,
+    progress_bar,
+    run_progress,
+    say,
+    show_measurement,
+    stderr,
+    stdout,
+    unmatched_text,
+    warn,
+    warn_of_some,
+)
+from mindshare.cli.sources import InsertSource, PartsSource, SourceOptions
+from mindshare.errors import SelectionError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    import pyarrow as pa
 
-    from mindshare.prompts import Prompt
-    from mindshare.study import Into, Measurement, Study
-    from mindshare.workers import ModelSpec, Place
+    from mindshare.api import Chart
+    from mindshare.api.candidates import Candidate
+    from mindshare.folders import Texts
+    from mindshare.prompts import BadRow
+    from mindshare.study import Measurement, PromptSource, RunFolder, Study
 
-_SHOWN = 5  # prompts that were left out, told one by one
-
-Measures = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--measure",
-        metavar="WORDS",
-        help="mass, received, entropy, distance; by comma, or repeated. (default: mass,received)",
-        rich_help_panel=WHAT,
-        show_default=False,
-    ),
-]
-Heads = Annotated[
-    str,
-    typer.Option("--heads", metavar=RANGES, help="Which query heads.", rich_help_panel=WHAT),
-]
-Near = Annotated[
-    int | None,
-    typer.Option(
-        "--near",
-        metavar="N",
-        min=0,
-        help="'received' leaves out each key's N nearest queries. (default: 0)",
-        rich_help_panel=WHAT,
-        show_default=False,
-    ),
-]
-IncludeDiagonal = Annotated[
-    bool,
-    typer.Option(
-        "--include-diagonal",
-        help="'received' counts what a token gives itself.",
-        rich_help_panel=WHAT,
-    ),
-]
-Adapter = Annotated[
-    str | None,
-    typer.Option(
-        "--adapter",
-        metavar="PATH",
-        help="A PEFT adapter to merge into the model.",
-        rich_help_panel=MODEL,
-        show_default=False,
-    ),
-]
+_LABELLED = re.compile(r"(?P<label>[^=/\\]+)=(?P<model>.+)")
 
 
+@command
 def measure(
-    context: typer.Context,
-    model: Model,
-    text: TextOption = None,
-    file: FileOption = None,
-    chat: ChatOption = None,
-    data: DataOption = None,
-    marked: Marked = False,
-    limit: LimitOption = None,
-    format: FormatOption = "auto",
-    column: ColumnOption = None,
-    where: WhereOption = None,
-    sample: SampleOption = None,
-    sample_seed: SampleSeedOption = 0,
-    bad_rows: BadRowsOption = "stop",
-    class_: ClassOption = None,
-    policy: PolicyOption = "priority",
-    measures: Measures = None,
-    layers: LayersOption = "all",
-    heads: Heads = "all",
-    queries: QueriesOption = None,
-    near: Near = None,
-    include_diagonal: IncludeDiagonal = False,
-    chunk_tokens: ChunkTokensOption = None,
-    adapter: Adapter = None,
-    dtype: DtypeOption = "float32",
-    device: DeviceOption = "cpu",
-    trust_remote_code: TrustRemoteCode = False,
-    out: OutOption = None,
-    replace: ReplaceOption = False,
-    save_study: SaveStudyOption = None,
-    progress: ProgressOption = "auto",
-    quiet: QuietOption = False,
+    call: Call,
+    source: SourceOptions,
+    study: StudyOptions,
+    options: MeasureOptions,
 ) -> None:
     """Measure where the attention goes, by token class, per layer and head.
 
@@ -141,144 +73,367 @@ def measure(
           --layers 0,5-9 --queries last --out results/map
       mindshare measure smollm2 --data rows.jsonl --class digit=digit --heads mean
     """
-    from mindshare.cli.destination import check_folder, default_folder
-    from mindshare.cli.progress import progress_form, run_progress
-    from mindshare.cli.screen import progress_bar
-    from mindshare.cli.selection import parse_selection
-    from mindshare.cli.sources import Source
-    from mindshare.cli.status import warn_of_unasked
-    from mindshare.cli.study_file import study_files, write_study
-    from mindshare.study import Into, as_prompts, build_study
-    from mindshare.study import measure as run
-    from mindshare.workers import ModelSpec, Place
+    from mindshare.api.candidates import Candidate, label_of
+    from mindshare.study import build_study
 
-    study = build_study(
-        classes=class_,
-        policy=policy,
-        measures=_words(measures),
-        layers=parse_selection(layers, "--layers"),
-        heads=parse_selection(heads, "--heads"),
-        queries=queries or "all",
-        near=_nearest_queries(near, include_diagonal),
-        chunk_tokens=chunk_tokens,
-    )
-    data_options = (format, column, where, sample, sample_seed, bad_rows)
-    source = Source(text, file, chat, data, marked, *data_options)
-    prompts = as_prompts(source.read(limit=limit))
-    files = study_files(context.command, context.params, prompts)
-    if save_study is not None:
-        write_study(save_study, files, replace=replace)
+    defined = build_study(**study.definition())
+    decides = {"study": defined.hash, "adapter": options.adapter, "dtype": options.dtype}
+    # On a terminal, the bar of a run leaves no room for a spinner.
+    shown = not (options.quiet or (source.many and stderr().is_terminal))
+    loading = options.loading(progress=shown)
+    prepared = PreparedRun.prepare(call, source, options, options.model, decides)
+    if prepared is None:
         return
-    folder = out or default_folder(model, prompts, study=study.hash, adapter=adapter, dtype=dtype)
+    candidate = Candidate(label_of(options.adapter or options.model), options.model, loading)
+    with prepared.progress() as target:
+        result = _measure(candidate, defined, prepared.prompts, **target)
     if not source.many:
-        check_folder(folder, replace=replace)
-    spec = ModelSpec(model, adapter, dtype, device, None, trust_remote_code)
-    if source.many:
-        with run_progress(progress_form(progress, quiet)) as told:
-            into = Into(folder, source.on_bad_rows, replace, told, files, source.left_out)
-            found = _measure_into(into, spec, study, prompts, context.obj or Place(workers=1))
-        warn_of_unasked(folder)
-    else:
-        with progress_bar(show=not quiet) as bar:
-            found = run(spec.load(progress=not quiet), prompts, study=study, progress=bar)
-        found.save(folder, replace=replace, beside=files)
-    _show(found, study, folder, quiet=quiet, told={place for place, _ in source.left_out})
+        result.save(prepared.folder, replace=options.replace, beside=prepared.files)
+    prepared.warn_of_unasked()
+    left_out = result.provenance.get("left_out", {})
+    reported = {place for place, _ in prepared.left_out}
+    warn_of_some(
+        [
+            f"left out: {prompt}: {why}"
+            for prompt, why in left_out.items()
+            if prompt not in reported
+        ],
+        f"{len(left_out):,} prompts left out in all: see mindshare status {prepared.folder}",
+    )
+    matched: set[str] = set()
+    for rows in result.batches("classes", ["class", "n_tokens"]):
+        matched.update(rows.filter(rows["n_tokens"].to_numpy() > 0)["class"].unique().to_pylist())
+    unmatched = [name for name, _ in defined.classes if name not in matched]
+    if unmatched:
+        warn(unmatched_text(unmatched, "any prompt"))
+    show_measurement(result, prepared.folder, quiet=options.quiet, full=options.full)
 
 
-def _measure_into(
-    into: Into, spec: ModelSpec, study: Study, prompts: Sequence[Prompt], place: Place
+def _measure(
+    candidate: Candidate,
+    study: Study,
+    prompts: PromptSource,
+    *,
+    into: RunFolder | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Measurement:
-    """A run is opened, and refused if it must be, before any weights are read."""
-    from mindshare.charts.candidates import label_of
-    from mindshare.study import Asking, fixed_parts, write_tables
+    """Tables in memory, or streamed into a run, which is refused before any weights are read."""
+    from mindshare.models.pretrained import line_if_slow
+    from mindshare.study import Measurer, PromptEncoder, write_tables
 
-    label = label_of(spec.adapter or spec.reference)
-    opened = into.open(fixed_parts(study), {label: len(prompts)})
-    with opened as keeping, place.answering(spec) as answerer:
-        asking = Asking.by(
-            answerer,
-            spec.reader(),
-            study,
-            shelf=keeping.shelf(label),
-            progress=keeping.progress(label),
+    label = candidate.label
+    if into is not None:
+        into.check(study.fixed_parts())
+    candidate.check(study)
+    encoder = PromptEncoder(candidate.tokenizer, study)
+    if into is None or into.bad_rows == "stop":
+        encoder.look_ahead(prompts)
+    slow = line_if_slow(f"Measuring with {label}", show=candidate.loading.progress)
+    if into is None:
+        report = None if progress is None else partial(progress, label)
+        with candidate.backend() as backend, slow:
+            return Measurer(encoder, backend, progress=report).measure(prompts)
+    with into.open_for(study, {label: prompts}) as run, candidate.backend() as backend, slow:
+        measurer = Measurer(encoder, backend, run.results(label), run.progress(label))
+        return write_tables(measurer, prompts, run)
+
+
+@command
+def shares(
+    call: Call,
+    source: SourceOptions,
+    study: SharesStudy,
+    options: ChartOptions,
+    look: LookOptions,
+) -> None:
+    """Draw how much attention each token class gets, layer by layer, one bar per model.
+
+    \b
+    Examples:
+      mindshare shares smollm2 --file map.txt --class hash=# --class star='*' \\
+          --class space=whitespace
+      mindshare shares smollm2 Phys=smollm2-phys --data maps/test.jsonl \\
+          --layers 0,17,21,29 --class hash=# --class star='*' --queries last
+      mindshare shares smollm2 --chat chat.json --class system=role:system \\
+          --class user=role:user --measure share
+    """
+    from mindshare.api import shares as draw
+
+    _draw_chart(draw, study.definition() | look.style(), call, source, options)
+
+
+@command
+def head_map(
+    call: Call,
+    source: SourceOptions,
+    study: HeadMapStudy,
+    options: ChartOptions,
+    look: LookOptions,
+) -> None:
+    """Draw one token class by layer and head: one map per model, and what differs from the first.
+
+    \b
+    Examples:
+      mindshare head-map smollm2 --file map.txt --class hash=#
+      mindshare head-map smollm2 smollm2-phys --data maps/test.jsonl \\
+          --class hash=# --class star='*' --show star --queries last
+    """
+    from mindshare.api import head_map as draw
+
+    _draw_chart(draw, study.definition() | look.style(), call, source, options)
+
+
+@command
+def parts(
+    call: Call,
+    source: PartsSource,
+    study: PartsStudy,
+    options: ChartOptions,
+    look: LookOptions,
+) -> None:
+    """Show how much attention each part of a prompt gets, and which part is ignored.
+
+    Parts are found: marks, messages, headings or paragraphs.
+
+    \b
+    Examples:
+      mindshare parts smollm2 --chat chat.json
+      mindshare parts smollm2 --file prompt.txt --queries all
+      mindshare parts smollm2 --chat A=a.json --chat B=b.json
+      mindshare parts smollm2 smollm2-phys --file prompt.txt --marked
+    """
+    from mindshare.api import parts as draw
+
+    _draw_chart(draw, study.definition() | look.style(), call, source, options)
+
+
+@command
+def insert(
+    call: Call,
+    source: InsertSource,
+    study: InsertStudy,
+    options: ChartOptions,
+    look: InsertLook,
+) -> None:
+    """Show what an inserted run of tokens does to the attention of every head.
+
+    \b
+    Examples:
+      mindshare insert smollm2 --system 'Reason step by step.' \\
+          --prompt 'What is 17 × 12?' --insert '/ *55' --against random-sentence
+      mindshare insert smollm2 --data problems.jsonl --insert '/ *55' \\
+          --heads 0.0,0.1,0.7 --workers 2
+      mindshare insert smollm2 --data problems.jsonl \\
+          --insert '/ *10,25,40,55' --insert 'he *55' --at between --at end
+    """
+    from mindshare.api import insertion as draw
+
+    _draw_chart(draw, study.definition() | look.definition(), call, source, options)
+
+
+@command
+def knockout(
+    call: Call,
+    source: SourceOptions,
+    study: KnockoutOptions,
+    options: ChartOptions,
+    look: LookOptions,
+) -> None:
+    """Hide token classes from chosen queries, heads and layers: what does the answer lose?
+
+    \b
+    Examples:
+      mindshare knockout smollm2 --text 'The capital of France is' \\
+          --class france=re:France --answer greedy
+      mindshare knockout smollm2 smollm2-phys --data maps/test.jsonl \\
+          --class star='*@maps' --class hash='#@maps' --window 5
+      mindshare knockout smollm2-phys --data maps/test.jsonl \\
+          --class maps=span:maps --heads each --screen 20
+    """
+    from mindshare.api import knockout as draw
+
+    if study.answer_column is not None:  # a column like any other: a study file keeps the answers
+        column = (*source.column, f"answer={study.answer_column}")
+        source, study = replace(source, column=column), replace(study, answer="given")
+        call = replace(call, groups=(source, study, *call.groups[2:]))
+    told = None if options.quiet else partial(say, stderr())
+    parts = study.definition() | look.style() | {"tell": told}
+    _draw_chart(draw, parts, call, source, options)
+
+
+def _draw_chart(
+    draw: Callable[..., Chart],
+    parts: dict[str, Any],
+    call: Call,
+    source: SourceOptions | PartsSource,
+    options: ChartOptions,
+) -> None:
+    """Measure, draw and save; `parts` are the keywords of the function that draws."""
+    from mindshare.store import figure_names
+
+    formats = options.endings()
+    models, kind, quiet = labelled(options.models), draw.__name__, options.quiet
+    name = "-".join([kind, *(Path(model).name for model in options.models)])
+    deciding = {"kind": kind, **parts, **options.decides()}
+    decides = {k: str(v) for k, v in deciding.items() if k != "tell"}
+    loading = options.loading(progress=not quiet)
+    prepared = PreparedRun.prepare(call, source, options, name, decides)
+    if prepared is None:
+        return
+    drawn_before = figure_names(prepared.folder)
+    with prepared.progress(models=len(models)) as target:
+        chart = draw(models, prepared.prompts, **parts, loading=loading, **target)
+    with progress_bar(show=not quiet, doing="Drawing", what="figures") as bar:
+        chart.save(
+            prepared.folder,
+            replace=options.replace,
+            progress=bar,
+            beside=prepared.files,
+            command=call.line(),
+            **({"formats": formats} if formats else {}),
         )
-        return write_tables(asking, prompts, keeping)
+    prepared.warn_of_unasked()
+    _show_chart(chart, prepared.folder, formats, quiet=quiet)
+    others = [one for one in drawn_before if one not in {figure.name for figure in chart.figures}]
+    there = figure_names(prepared.folder)
+    for what, of_these in {
+        "beside figures of earlier commands": [one for one in others if one in there],
+        "in place of (--replace) what is no longer there": [o for o in others if o not in there],
+    }.items():
+        if of_these and not quiet:
+            say(stdout(), f"  {what}: {', '.join(of_these)}")
 
 
-def show_tables(console: Console, found: Measurement) -> None:
-    """Mass and lift per layer and class, one table per query set."""
-    from mindshare.cli.mass_table import caption, mass_tables
-    from mindshare.cli.screen import in_colour, say
-    from mindshare.cli.summary import summaries
+def labelled(models: Sequence[str]) -> list[str] | dict[str, str]:
+    """`Phys=smollm2-phys` names a model; models without a name are called by their reference."""
+    from mindshare.api.candidates import label_of
 
-    for summary in summaries(found):
-        say(console, caption(summary))
-        say(console)
-        for table in mass_tables(summary, width=console.width, colour=in_colour(console)):
-            console.print(table)
-            say(console)
-        say(console, f"Sink rate {summary.sink_rate:.2f}: that share of the heads gives the first "
-                     "token more than 0.3")  # fmt: skip
-        say(console)
-
-
-def show_place(console: Console, folder: Path) -> None:
-    from mindshare.cli.screen import say
-
-    say(console, f"Results: {folder}")
-    say(console, f'Load them with: mindshare.read("{folder}").to_pandas()')
+    matches = [_LABELLED.fullmatch(text) for text in models]
+    if not any(matches):
+        return list(models)
+    pairs = [
+        (match["label"].strip(), match["model"]) if match else (label_of(text), text)
+        for match, text in zip(matches, models, strict=True)
+    ]
+    names = [label for label, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise SelectionError(
+                f"{names.count(name)} models are called {name!r}",
+                next_step="give each a name of its own: NAME=MODEL",
+            )
+    return dict(pairs)
 
 
-def _show(found: Measurement, study: Study, folder: Path, *, quiet: bool, told: set[str]) -> None:
-    """`told` are places of rows that were spoken of already."""
-    from mindshare.cli.screen import say, stdout, warn
+def _show_chart(chart: Chart, folder: Path, formats: Sequence[str], *, quiet: bool) -> None:
+    from mindshare.figures import FORMATS
+    from mindshare.figures.figure import labels_of
+    from mindshare.tables import ONE_BASED, one_based
 
     console = stdout()
-    left_out = found.provenance.get("left_out", {})
-    new = [(prompt, reason) for prompt, reason in left_out.items() if prompt not in told]
-    for prompt, reason in new[:_SHOWN]:
-        warn(f"left out: {prompt}: {reason}")
-    if len(new) > _SHOWN:
-        warn(f"{len(left_out):,} prompts left out in all: see mindshare status {folder}")
-    for name in _unmatched(found, study):
-        warn(f"class {name!r} matches no token of any prompt")
+    warn_of_some(chart.notes, f"{len(chart.notes):,} notes in all: see manifest.json", most=20)
     if quiet:
         say(console, str(folder))
         return
-    model = found.provenance["model"]
-    sizes = [prompt["tokens"] for prompt in found.provenance["prompts"]]
-    say(console, f"{model['name']} ({model['dtype']}), {_counted(sizes)}")
+    for sentence in chart.findings:
+        say(console, f"• {sentence}")
+    for figure in () if chart.findings else chart.figures:
+        say(console, figure.title)
+        say(console, figure.description)
+    counted = labels_of(chart.figures) == ONE_BASED  # lines count as the pictures do
+    for name, table in chart.tables.items():
+        if name.startswith("largest_"):
+            for line in largest_lines(one_based(table) if counted else table):
+                say(console, line)
     say(console)
-    show_tables(console, found)
-    show_place(console, folder)
+    say(console, f"Figures and tables: {folder}")
+    for figure in chart.figures:
+        say(console, f"  {figure.name}{'  '.join(f'.{word}' for word in formats or FORMATS)}")
+    say(console, f"  {', '.join(f'{name}.parquet' for name in chart.tables)}, manifest.json")
 
 
-def _unmatched(found: Measurement, study: Study) -> list[str]:
-    rows = found.classes.to_pylist()
-    matched = {row["class"] for row in rows if row["n_tokens"] > 0}
-    return [name for name, _ in study.classes if name not in matched]
+def largest_lines(table: pa.Table) -> Iterator[str]:
+    """The largest differences between two models, one line each."""
+    from mindshare.facts.cells import Number
+    from mindshare.facts.sentences import count, value, where, written
+
+    for i, row in enumerate(table.to_pylist()):
+        if i == 0:
+            yield f"Largest differences, {row['model_b']} minus {row['model_a']}:"
+        if row["difference"] is None:
+            continue
+        number = Number.from_row(row, "difference")
+        place = where((row["layer"], row["head"]))
+        named = f"{row['class']}, {place}" if row["class"] else place
+        difference = f"  {named}: {value(number, '', sign=True)}"
+        every = number.n_prompts + number.n_absent
+        over = f"{number.n_prompts:,} of {count(every, 'prompt')}" if number.n_absent else ""
+        if number.p is None or not number.has_interval:  # the effect of a few prompts is chance
+            yield f"{difference}, {over + ': ' if over else ''}not tested"
+            continue
+        size = "" if number.effect is None else f", effect {written(number.effect, 2, sign=True)}"
+        yield f"{difference}{size}, p_family {number.p:.2g}{', ' + over if over else ''}"
 
 
-def _counted(sizes: Sequence[int]) -> str:
-    from mindshare.cli.numbers import counted
+@dataclass(frozen=True)
+class PreparedRun:
+    """What is to be measured by one command, and where the results go."""
 
-    if len(sizes) == 1:
-        return f"1 prompt of {counted(sizes[0], 'token')}"
-    return f"{len(sizes)} prompts of {min(sizes)} to {max(sizes)} tokens"
+    source: SourceOptions | PartsSource
+    output: OutputOptions
+    prompts: PromptSource
+    left_out: Sequence[BadRow]  # rows of the data that gave no prompt
+    files: Texts  # the study file and its prompts, to be saved beside the results
+    folder: Path
 
+    @classmethod
+    def prepare(
+        cls,
+        call: Call,
+        source: SourceOptions | PartsSource,
+        output: OutputOptions,
+        name: str,
+        decides: Mapping[str, str | None],
+    ) -> PreparedRun | None:
+        """Read the prompts, choose and check the folder; None: only a study file was wanted.
 
-def _words(given: Sequence[str] | None) -> list[str] | None:
-    """`mass,entropy` or several options, as one list."""
-    if not given:
-        return None
-    return [word.strip() for text in given for word in text.split(",") if word.strip()]
+        `name` and `decides` make the default folder: what else decides the numbers.
+        """
+        from mindshare.study import as_prompts
 
+        check_form(output.progress)
+        read, left_out = source.prompts()
+        prompts = as_prompts(read)
+        if output.save_study is not None:
+            write_study(output.save_study, call, prompts, replace=output.replace)
+            return None
+        folder = output.out or default_folder(name, prompts, **decides)
+        if not source.many:  # a run may be there already: it is resumed
+            check_folder(folder, replace=output.replace)
+        return cls(source, output, prompts, left_out, study_files(call, prompts), folder)
 
-def _nearest_queries(near: int | None, include_diagonal: bool) -> int:
-    from mindshare.errors import SelectionError
+    @contextmanager
+    def progress(self, models: int = 1) -> Iterator[dict[str, Any]]:
+        """`into` for a dataset, whose results are kept as they come; `progress` for the others."""
+        from mindshare.study import RunFolder
 
-    if include_diagonal and near is not None:
-        raise SelectionError(
-            f"--near {near} and --include-diagonal are given together", allowed="one of them"
-        )
-    return -1 if include_diagonal else near or 0
+        quiet, bad_rows, replace = self.output.quiet, self.source.on_bad_rows, self.output.replace
+        if self.source.many:
+            with run_progress(self.output.progress, quiet=quiet) as progress:
+                into = (self.folder, bad_rows, replace, progress, self.files, self.left_out)
+                yield {"into": RunFolder(*into, tell=warn)}
+            return
+        with progress_bar(show=not quiet) as bar:
+            done: dict[str, int] = {}
+
+            def report(label: str, passes: int, total: int) -> None:
+                """One bar for all models."""
+                done[label] = passes
+                if bar is not None:
+                    bar(sum(done.values()), models * total)
+
+            yield {"progress": None if bar is None else report}
+
+    def warn_of_unasked(self) -> None:
+        if self.source.many:
+            warn_of_unasked(self.folder)

@@ -1,53 +1,73 @@
-"""The prompt options become prompts: exactly one source, read before any model is loaded."""
+"""Where prompts come from: options of one text, file or chat, or of a dataset with its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from mindshare.cli.groups import group, option
+from mindshare.cli.screen import warn_of_some
 from mindshare.errors import PromptError
-from mindshare.prompts import (
-    BadRow,
-    DataReader,
-    DataSource,
-    Prompt,
-    parse_columns,
-    read_chat,
-    read_text,
-)
 
-SHOWN = 5  # bad rows that are told one by one; all of them are in the reader's list
+if TYPE_CHECKING:
+    from mindshare.prompts import BadRow, Prompt
+    from mindshare.study import PromptSource
+
+SOURCE = "The prompt (exactly one source)"
 
 
-@dataclass(frozen=True)
-class OnePrompt:
-    """A prompt that is no row, in the shape of a reader."""
+@group(SOURCE, prompts=True)
+class SourceOptions:
+    """Where prompts come from. What is below `marked` goes with `data` only."""
 
-    prompt: Prompt
-    bad: list[BadRow] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[Prompt]:
-        yield self.prompt
-
-
-@dataclass(frozen=True)
-class Source:
-    """What the user gave; None is not given. What is below `marked` goes with `data` only."""
-
-    text: str | None
-    file: Path | None
-    chat: Path | None
-    data: str | Path | None
-    marked: bool = False
-    format: str = "auto"
-    columns: Sequence[str] | None = None
-    where: Sequence[str] | None = None
-    sample: int | None = None
-    sample_seed: int = 0
-    bad_rows: str = "stop"
-    left_out: list[BadRow] = field(default_factory=list)  # filled by `read`
+    text: str | None = option(None, "This text.", metavar="TEXT")
+    file: Path | None = option(None, "A text file.", path=True)
+    chat: Path | None = option(None, "A JSON list of messages with role and content.", path=True)
+    data: str | None = option(
+        None,
+        "One prompt per row: a text, JSON Lines, JSON, CSV, TSV or Parquet file (.gz too), a "
+        "folder of them or of save_to_disk, hf:owner/name:split, or - for standard input.",
+        metavar="WHERE",
+        path=True,
+    )
+    marked: bool = option(False, "Read <<name>>…<</name>> in the text as marks of a span.")
+    limit: int | None = option(
+        None, "Only the first N prompts of --data (after --where and --sample).", min=1
+    )
+    format: str = option(
+        "auto",
+        "Of --data: text (one prompt per line), jsonl, json, csv, tsv or parquet; auto goes by "
+        "the name, and takes standard input as jsonl.",
+    )
+    column: tuple[str, ...] = option(
+        (),
+        "Which column of --data is what, repeatable: prompt (or text, messages), spans, id, "
+        "answer, group; PART= for none. Rows of one group are resampled together. (default: "
+        "columns of these names)",
+        metavar="PART=COLUMN",
+    )
+    where: tuple[str, ...] = option(
+        (),
+        "Only rows such as 'level>=3', 'kind=map', 'kind!=map' or 'text~^Look'; repeatable, all"
+        " must hold.",
+        metavar="TEST",
+    )
+    sample: int | None = option(
+        None,
+        "Only N rows drawn at random of those that --where leaves, in the order of the data.",
+        min=1,
+    )
+    sample_seed: int = option(
+        0, "Of --sample: the same seed draws the same rows, and more rows add to them.", min=0
+    )
+    bad_rows: str = option(
+        "stop",
+        "A row that cannot be used stops everything, or is left out and reported.",
+        metavar="stop|skip",
+    )
 
     @property
     def many(self) -> bool:
@@ -56,72 +76,152 @@ class Source:
 
     @property
     def on_bad_rows(self) -> Literal["stop", "skip"]:
-        """Checked when the source is opened."""
+        """Checked when the data are opened."""
         return "skip" if self.bad_rows == "skip" else "stop"
 
-    def read(self, *, limit: int | None = None) -> list[Prompt]:
-        """The prompts; of data the first `limit`. Rows that are left out are told on stderr."""
-        reader = self.open(limit=limit)
-        prompts = list(reader)
-        self.left_out[:] = reader.bad
-        tell_bad_rows(reader.bad)
-        return prompts
+    def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
+        """The prompts, and the rows of data that were left out, with a warning."""
+        self._require_one_source()
+        if self.data is None:
+            for name in ("format", "column", "where", "sample", "sample_seed", "bad_rows"):
+                if getattr(self, name) != getattr(type(self), name):  # the class has the default
+                    flag = "--" + name.replace("_", "-")
+                    raise PromptError(f"{flag} goes with --data", next_step=f"leave {flag} out")
+            return [self._one_prompt()], []
+        from mindshare.prompts import DataSource, parse_columns
 
-    def open(self, *, limit: int | None = None) -> DataReader | OnePrompt:
-        """The prompts one at a time, and `bad`, the rows that were left out."""
-        self._require_one()
-        if self.data is not None:
-            return self.data_source(limit=limit).open()
-        self._require_no_data_options()
-        if self.chat is not None:
-            return OnePrompt(read_chat(self.chat, marked=self.marked))
-        if self.file is not None:
-            return OnePrompt(read_text(self.file, marked=self.marked))
-        return OnePrompt(Prompt.from_text(self.text or "", marked=self.marked))
-
-    def data_source(self, *, limit: int | None = None) -> DataSource:
-        """What --data and its options stand for."""
-        assert self.data is not None
-        return DataSource(
+        prompts = DataSource(
             self.data,
             format=self.format,
-            columns=parse_columns(self.columns or ()),
-            filters=tuple(self.where or ()),
+            columns=parse_columns(self.column),
+            filters=self.where,
             sample=self.sample,
             sample_seed=self.sample_seed,
-            limit=limit,
+            limit=self.limit,
             bad_rows=self.bad_rows,
             marked=self.marked,
+        ).open()
+        prompts.counted()  # all of it is read once, so that nothing is measured of bad data
+        warn_of_some(
+            [f"left out: {reason} (in {place})" for place, reason in prompts.bad],
+            f"{len(prompts.bad):,} bad rows left out in all; the first are above",
         )
+        return prompts, prompts.bad
 
-    def _require_one(self) -> None:
-        options = {"--text": self.text, "--file": self.file}
-        options |= {"--chat": self.chat, "--data": self.data}
-        given = [name for name, value in options.items() if value is not None]
-        if len(given) != 1:
-            found = f"{' and '.join(given)} are given together" if given else "no prompt is given"
-            raise PromptError(found, allowed=f"exactly one of {', '.join(options)}")
+    def _one_prompt(self) -> Prompt:
+        from mindshare.prompts import Prompt, read_chat, read_text
 
-    def _require_no_data_options(self) -> None:
-        given = {
-            "--format": self.format != "auto",
-            "--column": self.columns,
-            "--where": self.where,
-            "--sample": self.sample is not None,
-            "--sample-seed": self.sample_seed,
-            "--bad-rows": self.bad_rows != "stop",
-        }
-        for name, value in given.items():
-            if value:
-                raise PromptError(f"{name} goes with --data", next_step=f"leave {name} out")
+        if self.chat is not None:
+            return read_chat(self.chat, marked=self.marked)
+        if self.file is not None:
+            return read_text(self.file, marked=self.marked)
+        return Prompt.from_text(self.text or "", marked=self.marked)
+
+    def _require_one_source(self) -> None:
+        names = ("text", "file", "chat", "data")
+        flags = [f"--{name}" for name in names if getattr(self, name) is not None]
+        if len(flags) != 1:
+            what = f"{' and '.join(flags)} are given together" if flags else "no prompt is given"
+            raise PromptError(what, allowed="exactly one of --text, --file, --chat, --data")
 
 
-def tell_bad_rows(bad: Sequence[BadRow]) -> None:
-    """How many rows were left out, and the first of them with their places and reasons."""
-    from mindshare.cli.numbers import counted
-    from mindshare.cli.screen import warn
+@group(SOURCE, prompts=True)
+class PreviewSource(SourceOptions):
+    """A few prompts, to look at."""
 
-    for place, reason in bad[:SHOWN]:
-        warn(f"left out: {reason} (in {place})")
-    if len(bad) > SHOWN:
-        warn(f"{counted(len(bad), 'bad row')} left out in all; the first {SHOWN} are above")
+    limit: int = option(3, "Show the first N prompts of --data.", min=1)
+
+
+@group("The prompt, or several wordings of it", prompts=True)
+class PartsSource:
+    """One prompt, or wordings of it that are compared."""
+
+    text: tuple[str, ...] = option((), "This text; repeatable.", metavar="TEXT")
+    file: tuple[str, ...] = option(
+        (), "A text file; repeatable, NAME=PATH names it.", metavar="PATH", path=True
+    )
+    chat: tuple[str, ...] = option(
+        (),
+        "A JSON list of messages with role and content; repeatable, NAME=PATH names it.",
+        metavar="PATH",
+        path=True,
+    )
+    data: str | None = option(
+        None, "Wordings as rows of a file, the name of each as its id.", metavar="WHERE", path=True
+    )
+    marked: bool = option(False, "Read <<name>>…<</name>> in the text as marks of a part.")
+
+    @property
+    def many(self) -> bool:
+        """A few prompts are measured at once."""
+        return False
+
+    @property
+    def on_bad_rows(self) -> Literal["stop", "skip"]:
+        return "stop"
+
+    def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
+        """The wordings; each has the name it is to be called by as its id."""
+        from mindshare.prompts import DataSource, Prompt, read_chat, read_text
+
+        files = [(read_text, given) for given in self.file]
+        files += [(read_chat, given) for given in self.chat]
+        if bool(self.data) == bool(self.text or files):
+            both = "--data is given with another source"
+            raise PromptError(
+                both if self.data else "no prompt is given",
+                allowed="--text, --file and --chat, several times; or --data alone",
+            )
+        if self.data is not None:
+            prompts = DataSource(self.data, marked=self.marked).open()
+            prompts.counted()
+            return prompts, []
+        wordings = [Prompt.from_text(text, marked=self.marked) for text in self.text]
+        for read, given in files:
+            label, path = _labelled(given)
+            prompt = read(path, marked=self.marked)
+            several = len(self.text) + len(files) > 1
+            wordings.append(replace(prompt, id=label) if several else prompt)
+        return wordings, []
+
+
+def _labelled(given: str) -> tuple[str, Path]:
+    """`A=a.json` → A and the path; without a name, that of the file."""
+    label, equals, path = given.partition("=")
+    if equals and "/" not in label and not os.path.exists(given):
+        return label.strip(), Path(path)
+    return Path(given).stem, Path(given)
+
+
+@group(SOURCE, prompts=True)
+class InsertSource(SourceOptions):
+    """A question may have a system message before it."""
+
+    text: str | None = option(
+        None,
+        "This text; with --system, the question.",
+        metavar="TEXT",
+        flags=("--text", "--prompt"),
+    )
+    system: str | None = option(
+        None,
+        "A system message before the text: both go through the model's chat template.",
+        metavar="TEXT",
+    )
+
+    def _one_prompt(self) -> Prompt:
+        from mindshare.prompts import Prompt
+
+        if self.system is None:
+            return super()._one_prompt()
+        system = {"role": "system", "content": self.system}
+        question = {"role": "user", "content": self.text or ""}
+        return Prompt.from_chat([system, question], marked=self.marked)
+
+    def _require_one_source(self) -> None:
+        others = (self.file, self.chat, self.data)
+        if self.system is not None and (self.text is None or any(others)):
+            raise PromptError(
+                "--system goes with --prompt", next_step="put the system message into the file"
+            )
+        super()._require_one_source()

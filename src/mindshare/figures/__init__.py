@@ -1,60 +1,69 @@
 """Tables over prompts → charts that carry their numbers, their definition and their description.
 
-    figure = class_bars(summarise(masses))       token classes per layer, stacked, one bar a model
-    figure = head_map(summary, "hash")           layer × head, one class of one model
-    figure = head_map(contrasted, "hash")        … or the difference between two models
-    figure.save("results/first")                 PNG, SVG, PDF, HTML, CSV, Parquet, Vega-Lite JSON
+Seven kinds, each for any table that has the columns:
 
-What an insertion does to attention, from the tables without and with it:
+    class_bars(summary)                        by layer, stacked if the measure adds up
+    head_map(summary, "hash")                  layer × head of one model
+    head_map(contrasted, "hash")               … or the difference between two models
+    response_map(response_summary, "shape")    … or what an insertion does to each head
+    layer_lines(by_layer, "retained")          a measure by layer, one line per model or condition
+    sweep_curves(overall, conditions)          … or by length, text or place of an insertion
+    profile_grid(aligned, sequence, places)    what each token receives, one column per head
+    family_panel({"m": (sequence, places)})    … one panel per model
+    text_strip(aligned)                        the prompt's own text, coloured by a change
+    received_strip(received, tokens)           … or by what each token receives
+    part_bars(summary, expected)               parts of a prompt, wordings side by side
+    use_lines(mass, contribution, effect)      looked at, carried, used, by layer and class
+    use_dots(uses, "hash")                     … head by head
 
-    profile_grid(aligned, sequence, places, …)   what each token receives, one column a head
-    family_panel({"m": (sequence, places)}, …)   two insertions, one panel a model
-    response_map(summary, "amplitude", …)        layer × head, one response number and a label
-    layer_lines(by_layer, "retained")            one response number by layer
-    text_strip(aligned, …)                       the prompt's own text, coloured by the change
-    sweep_curves(overall, conditions)            response numbers by length, text or place
+    figure.save("results/first")               PNG, SVG, PDF and CSV; HTML, Parquet and JSON too
+    redraw("results/first", {"width": "8.5cm"})    the same in another style
 
-A chart kind is one module: a table goes in, a `Figure` with a Vega-Lite spec comes out. Nothing
-here measures, and nothing is loaded from outside, neither when drawing nor when looking.
+What a measure is called, where it is neutral and how its colours run comes from the registry of
+measures. Nothing here measures, and nothing is loaded from outside, neither when drawing nor when
+looking.
 """
 
 from __future__ import annotations
 
-from mindshare.figures.bars import ClassBarsOptions
-from mindshare.figures.class_bars import class_bars
-from mindshare.figures.figure import Figure, save_figures
-from mindshare.figures.head_map import head_map
-from mindshare.figures.heads import HeadMapOptions
-from mindshare.figures.insertion.family_panel import FamilyPanelOptions, family_panel
-from mindshare.figures.insertion.layer_lines import LayerLinesOptions, layer_lines
-from mindshare.figures.insertion.profiles import ProfileGridOptions, profile_grid
-from mindshare.figures.insertion.response_cells import ResponseMapOptions
-from mindshare.figures.insertion.response_map import response_map
-from mindshare.figures.insertion.strip import TextStripOptions
-from mindshare.figures.insertion.sweep import sweep_curves
-from mindshare.figures.insertion.sweep_points import SweepOptions
-from mindshare.figures.insertion.text_strip import text_strip
+from mindshare.figures.bars import ClassBarsOptions, class_bars
+from mindshare.figures.figure import FORMATS, Figure, check_formats, save_figures
+from mindshare.figures.heat_map import HeadMapOptions, head_map, response_map
+from mindshare.figures.lines import LineOptions, layer_lines, sweep_curves
+from mindshare.figures.parts import PartBarsOptions, part_bars
+from mindshare.figures.profiles import ProfileOptions, family_panel, profile_grid
+from mindshare.figures.redraw import check_names, redraw, saved_figure
 from mindshare.figures.theme import PALETTES, Style
+from mindshare.figures.token_strip import TokenStripOptions, received_strip, text_strip
+from mindshare.figures.uses import DotOptions, use_dots, use_lines
 
 __all__ = [
+    "FORMATS",
     "PALETTES",
     "ClassBarsOptions",
-    "FamilyPanelOptions",
+    "DotOptions",
     "Figure",
     "HeadMapOptions",
-    "LayerLinesOptions",
-    "ProfileGridOptions",
-    "ResponseMapOptions",
+    "LineOptions",
+    "PartBarsOptions",
+    "ProfileOptions",
     "Style",
-    "SweepOptions",
-    "TextStripOptions",
+    "TokenStripOptions",
+    "check_formats",
+    "check_names",
     "class_bars",
     "family_panel",
     "head_map",
     "layer_lines",
+    "part_bars",
     "profile_grid",
+    "received_strip",
+    "redraw",
     "response_map",
     "save_figures",
+    "saved_figure",
     "sweep_curves",
     "text_strip",
+    "use_dots",
+    "use_lines",
 ]

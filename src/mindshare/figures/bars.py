@@ -1,23 +1,49 @@
-"""A `summary` table and options → what a chart of bars is going to draw, checked.
+"""A `summary` table → bars by layer, one bar per model.
 
-Chooses the rows, the order of the classes and the layout. Draws nothing.
+Measures that add up over the classes are stacked, with one whisker for the total; others have a row
+of bars per class, each bar with its own whisker. Few bars: one group per layer, the models' names
+under their bars. Many bars, or one model: the layers along the axis, one row per model. Draws what
+is in the tables and computes nothing but where a segment starts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.figures.bar_layout import Layout, layout
-from mindshare.figures.selection import UNNAMED, Shown, shown
-from mindshare.figures.theme import Style
-from mindshare.figures.wording import has_intervals
+from mindshare.figures import captions
+from mindshare.figures.captions import listed, number
+from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.selection import UNNAMED, Row, Selection, select
+from mindshare.figures.theme import (
+    INK,
+    PAPER,
+    Spec,
+    Style,
+    channel,
+    class_colours,
+    layer,
+    legend,
+    name_axis,
+    number_axis,
+    shortened,
+    text_width,
+    tooltip,
+)
 
-ADDITIVE = ("mass", "share", "expected")  # over classes; density and lift are not
 COLUMNS = ("model", "layer", "head", "class", "mean", "low", "high", "n_prompts")
+_AXIS_ROOM = 62  # pixels for the y axis and its title
+_ROW_LABEL = 20  # pixels for the labels of rows, at the right
+_GAP = 6  # pixels between the groups
+_NARROWEST = 16  # pixels of a bar with a name under it
+_HEIGHTS = {1: 190, 2: 120, 3: 96}  # pixels of a row, by the number of rows
+_MOST_ROWS = 24
+_DESCRIBED = 12  # up to so many bars, each one is described
 
 
 @dataclass(frozen=True)
@@ -25,7 +51,6 @@ class ClassBarsOptions(Style):
     """What to draw and how."""
 
     class_order: tuple[str, ...] | None = None  # bottom to top; None: the first rule on top
-    class_labels: Mapping[str, str] = field(default_factory=dict)  # name → words in the legend
     layers: tuple[int, ...] | None = None
     heads: tuple[int, ...] | None = None
     models: tuple[str, ...] | None = None
@@ -33,55 +58,338 @@ class ClassBarsOptions(Style):
     first_colour: int = 0  # of the palette: colours before it are those of other classes
 
 
-@dataclass(frozen=True)
-class Bars:
-    """Everything that decides the chart."""
+@redrawable
+def class_bars(
+    summary: pa.Table,
+    options: ClassBarsOptions | None = None,
+    *,
+    totals: pa.Table | None = None,
+    about: Mapping[str, str] | None = None,
+) -> Figure:
+    """Token classes by layer and model; `about` adds to the definition (classes, heads, data).
 
-    shown: Shown
+    `totals` is a summary of the classes' sum, whose intervals stacked bars show: that of a sum is
+    not in the intervals of its parts. A measure of heads (entropy, distance, …) has no classes.
+    """
+    options = options or ClassBarsOptions()
+    missing = [name for name in COLUMNS if name not in summary.column_names]
+    if missing:
+        raise SelectionError(f"this table has no column {missing[0]!r}, so it can't be drawn")
+
+    def selected(table: pa.Table) -> Selection:
+        data = select(table, options, about).only("model", options.models)
+        return data.only("layer", options.layers).only("head", options.heads)
+
+    data = selected(summary)
+    order = _class_order(data, options)
+    sums = [] if totals is None else selected(totals).rows
+    bars = _Bars(data.only("class", order), options, order, sums)
+    if len(bars.panels) > _MOST_ROWS:
+        raise SelectionError(
+            f"{len(bars.panels)} rows ({' × '.join(bars.split)}) are too many for one chart",
+            allowed=f"up to {_MOST_ROWS}",
+            next_step="choose fewer heads, classes or models, or draw a head map",
+        )
+    return compose(_view(bars), _words(bars), options, table=bars.data.table)
+
+
+def _class_order(data: Selection, options: ClassBarsOptions) -> list[str | None]:
+    """Bottom to top; by default the named classes, the first rule on top, where legends begin."""
+    classes = data.values("class")
+    if classes == [None]:
+        return [None]
+    named = [name for name in reversed(classes) if name not in UNNAMED]
+    order: list[str | None] = list(options.class_order or named or classes)
+    if len(set(order)) < len(order):
+        raise SelectionError(f"class_order names a class twice: {', '.join(map(str, order))}")
+    return order
+
+
+@dataclass(frozen=True)
+class _Bars:
+    """The rows to draw, and the layout that follows from them."""
+
+    data: Selection
     options: ClassBarsOptions
-    order: list[str]  # classes, bottom to top
-    layout: Layout
-    about: Mapping[str, str]
-    all_named: bool = True  # every class that has a name is shown
+    order: list[str | None]  # classes, bottom to top
+    totals: list[Row]  # sums over the classes, with their intervals
 
     @property
     def stacked(self) -> bool:
-        return self.shown.measure in ADDITIVE
+        """Only means over the same prompts add up."""
+        return self.data.measure.additive and not self.some_absent
+
+    @cached_property
+    def some_absent(self) -> bool:
+        return len(self.order) > 1 and any(row.get("n_absent") for row in self.data.rows)
 
     @property
-    def whiskers(self) -> bool:
-        return self.options.whiskers and has_intervals(self.shown)
+    def is_share(self) -> bool:
+        """Every stack reaches 1."""
+        return self.data.measure.name == "share"
+
+    @cached_property
+    def group_width(self) -> float:
+        """Pixels of a layer's group of bars, one per model with its name below."""
+        labelled = len(self.data.heads) > 1 or (not self.stacked and len(self.order) > 1)
+        row_label = _ROW_LABEL if labelled else 0
+        # The first name, if slanted, may reach out to the left of the y axis.
+        widest = max(
+            text_width(name) for name in shortened(list(map(self.options.word, self.data.models)))
+        )
+        room = self.options.pixels - _AXIS_ROOM - row_label - max(0.0, widest * 0.71 - _AXIS_ROOM)
+        return (room - _GAP * (len(self.data.layers) - 1)) / len(self.data.layers)
+
+    @cached_property
+    def grouped(self) -> bool:
+        """A group per layer, else a row per model."""
+        models = len(self.data.models)
+        return models > 1 and self.group_width / models >= _NARROWEST
 
     @property
-    def ends_at_1(self) -> bool:
-        """Whether the top segment ends at 1 by definition, so that its interval would pass it."""
-        return self.shown.measure == "share" and self.all_named
+    def width(self) -> float:
+        """Pixels of one group, or of one row."""
+        return round(self.group_width, 1) if self.grouped else self.options.pixels - _AXIS_ROOM
 
-    def label(self, name: str) -> str:
-        return self.options.class_labels.get(name, name)
+    @property
+    def height(self) -> float:
+        return _HEIGHTS.get(len(self.panels), 76)
+
+    @cached_property
+    def split(self) -> tuple[str, ...]:
+        """The columns whose values make a row of bars."""
+        several = {
+            "head": len(self.data.heads) > 1,
+            "class": not self.stacked and len(self.order) > 1,
+            "model": not self.grouped and len(self.data.models) > 1,
+        }
+        return tuple(name for name, wanted in several.items() if wanted)
+
+    @cached_property
+    def panels(self) -> list[str]:
+        """The labels of the rows of bars, from the top."""
+        order: dict[str, list[Any]] = {
+            "head": self.data.heads,
+            "class": self.data.values("class"),
+            "model": self.data.models,
+        }
+        rows = sorted(self.data.rows, key=lambda r: [order[n].index(r[n]) for n in self.split])
+        return list(dict.fromkeys(self.panel(row) for row in rows))
+
+    def panel(self, row: Row) -> str:
+        labels = {"class": self.label(row["class"]), "model": self.options.word(row["model"])}
+        if row["head"] is not None:
+            labels["head"] = f"Head {self.options.number(row['head'])}"
+        return " · ".join(labels[name] for name in self.split)
+
+    def label(self, name: str | None) -> str:
+        return "" if name is None else self.options.word(name)
+
+    @cached_property
+    def whiskers(self) -> list[Row]:
+        """Rows whose intervals start where the bar does: each bar's own, or the total's."""
+        rows = self.data.rows
+        if self.stacked and len(self.order) > 1:
+            # Two shares sum to 1, so the interval of the lower one is that of the line between.
+            lower = [row for row in rows if row["class"] == self.order[0]]
+            rows = self.totals if not self.is_share else lower if len(self.order) == 2 else []
+        return [row for row in rows if row["low"] is not None] if self.options.whiskers else []
+
+    @cached_property
+    def sums(self) -> list[Row]:
+        """One row per bar in the order of the layers: its height and its `parts` by class."""
+        bars: dict[tuple[Any, ...], Row] = {}
+        place = {name: i for i, name in enumerate(self.order)}
+        layers = self.data.layers
+        rows = sorted(self.data.drawn, key=lambda r: (layers.index(r["layer"]), place[r["class"]]))
+        for row in rows:
+            single = None if self.stacked else row["class"]
+            key = (row["layer"], row["model"], row["head"], single)
+            bar = bars.setdefault(key, {**row, "class": single, "mean": 0.0, "parts": {}})
+            bar["mean"] += row["mean"]
+            bar["parts"][self.label(row["class"])] = row["mean"]
+        return list(bars.values())
 
 
-def choose_bars(summary: pa.Table, options: ClassBarsOptions, about: Mapping[str, str]) -> Bars:
-    """The rows that were asked for, and where they go."""
-    found = shown(summary, queries=options.queries, needs=COLUMNS)
-    found = found.only("model", options.models).only("layer", options.layers)
-    found = found.only("head", options.heads)
-    order = _order(found, options)
-    all_named = set(order) >= set(found.classes) - set(UNNAMED)
-    found = found.only("class", order)
-    plan = layout(
-        found,
-        options,
-        stacked=found.measure in ADDITIVE,
-        label=lambda name: options.class_labels.get(name, name),
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _view(bars: _Bars) -> Spec:
+    place = {name: i for i, name in enumerate(bars.order)}  # from the bottom; a total is on top
+    values = [
+        {name: row[name] for name in COLUMNS}
+        | bars.options.place(row)
+        | {"kind": kind, "panel": bars.panel(row), "order": place.get(row["class"], len(place))}
+        for kind, rows in (("bar", bars.data.drawn), ("whisker", bars.whiskers))
+        for row in rows
+    ]
+    inner: Spec = {"width": bars.width, "height": bars.height, "layer": _layers(bars)}
+    if facet := _facet(bars):
+        inner = {"facet": facet, "spacing": {"row": 14, "column": _GAP}, "spec": inner}
+    return {"data": {"values": values}, **inner}
+
+
+def _facet(bars: _Bars) -> Spec:
+    facet: Spec = {}
+    if bars.grouped:
+        label = "isValid(datum.value) ? 'Layer ' + datum.value : 'Mean of the layers'"
+        header = {"labelOrient": "bottom", "labelExpr": label, "labelPadding": 4, "title": None}
+        facet["column"] = channel("layer", "ordinal", header=header)
+    if len(bars.panels) > 1:
+        # Beside the rows if there are columns too: above, the label would stand over each cell.
+        beside = {"labelOrient": "right", "labelAngle": 90, "labelPadding": 6}
+        above = {"labelOrient": "top", "labelAnchor": "start", "labelPadding": 2}
+        header = {"title": None, **(beside if facet else above)}
+        facet["row"] = channel("panel", "nominal", sort=bars.panels, header=header)
+    return facet
+
+
+def _layers(bars: _Bars) -> list[Spec]:
+    layers = [_segments(bars)]
+    neutral = bars.data.measure.neutral
+    if neutral is not None and not bars.stacked:
+        dashed: Spec = {"strokeDash": [4, 3], "color": INK, "strokeWidth": 0.9}
+        layers.append(layer("rule", {"y": {"datum": neutral}}, **dashed))
+    if bars.whiskers:
+        encoding: Spec = {"x": _x(bars), "y": channel("low"), "y2": {"field": "high"}}
+        encoding["tooltip"] = _tooltip(bars, total=bars.stacked)
+        only = "datum.kind === 'whisker'"
+        layers.append(layer("rule", encoding, where=only, color=INK, strokeWidth=1.4))
+    return layers
+
+
+def _segments(bars: _Bars) -> Spec:
+    stack: list[Spec] = [{"calculate": "0", "as": "from"}, {"calculate": "datum.mean", "as": "to"}]
+    if bars.stacked:
+        sort = [{"field": "order", "order": "ascending"}]
+        groups = ["panel", "layer", "model"]
+        stack = [{"stack": "mean", "groupby": groups, "sort": sort, "as": ["from", "to"]}]
+    title = captions.axis_title(bars.data.measure, bars.options)
+    with_queries = f"{title}, queries: {bars.data.queries}"  # also in the caption
+    fits = text_width(with_queries) <= bars.height and bars.options.y_title is None
+    title = with_queries if fits else title
+    axis = {"title": title, "tickCount": 5 if len(bars.panels) == 1 else 3}
+    domain: Spec = {"scale": {"domain": [0, 1]}} if bars.is_share else {}
+    return {
+        "transform": [{"filter": "datum.kind === 'bar'"}, *stack],
+        # White edges keep neighbours apart in grey print.
+        "mark": {"type": "bar", "stroke": PAPER, "strokeWidth": 0.8 if bars.stacked else 0},
+        "encoding": {
+            "x": _x(bars),
+            "y": channel("to", axis=axis, **domain),
+            "y2": {"field": "from"},
+            "color": _colour(bars),
+            "tooltip": _tooltip(bars),
+        },
+    }
+
+
+def _x(bars: _Bars) -> Spec:
+    layers = [n for n in bars.data.layers if n is not None]
+    if bars.grouped:
+        axis = name_axis(bars.data.models, bars.width / len(bars.data.models), bars.options)
+    elif layers:
+        axis = {"title": "Layer", **number_axis(layers, bars.width / len(layers), bars.options)}
+    else:
+        axis = {"title": None, "labelExpr": "'mean of the layers'", "labelAngle": 0}
+    scale = {"paddingInner": 0.2, "paddingOuter": 0.1}
+    if bars.grouped:
+        return channel("model", "ordinal", sort=bars.data.models, scale=scale, axis=axis)
+    return channel("layer", "ordinal", sort="ascending", scale=scale, axis=axis)
+
+
+def _colour(bars: _Bars) -> Spec:
+    palette = bars.options.colours
+    classes = bars.data.values("class")
+    if classes == [None]:
+        return {"value": palette.series[0]}
+    colours = class_colours(classes, palette, first=bars.options.first_colour)
+    scale = {"domain": list(colours), "range": bars.options.tinted(colours, colours.values())}
+    labels = {name: bars.label(name) for name in classes}
+    shown = legend(labels, bars.options.pixels) if bars.stacked else None  # else rows are named
+    return channel("class", "nominal", scale=scale, legend=shown)
+
+
+def _tooltip(bars: _Bars, *, total: bool = False) -> list[Spec]:
+    texts = {"model": "model", "layer": "layer"}
+    texts |= {} if total or bars.order == [None] else {"class": "class"}
+    mean = f"{bars.data.measure.name}, total" if total else bars.data.measure.name
+    return tooltip(texts, {"mean": mean, "low": "low", "high": "high", "n_prompts": "prompts"})
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _words(bars: _Bars) -> Words:
+    data, labels = bars.data, [bars.label(name) for name in bars.order]
+    neutral = data.measure.neutral
+    several = len(bars.order) > 1
+    whose = "the total" if bars.stacked and several else "each bar"
+    if bars.is_share and len(bars.order) == 2:
+        whose = f"the share of {labels[0]}"
+    layers = captions.axis_words("layer", data.layers, bars.options)
+    axes = f"Horizontal: {layers}, one bar per model; vertical: from 0"
+    if bars.order != [None]:
+        stack = f". Each bar stacks, from the bottom: {listed(labels)}"
+        axes += stack if bars.stacked else f". A row per token class: {listed(labels[::-1])}"
+    if neutral is not None and not bars.stacked:
+        axes += f". A dashed line marks {neutral:g}"
+    each_bar = bars.stacked and bars.order != [None] and len(bars.sums) <= _DESCRIBED
+    why = "is over other prompts for other classes" if bars.some_absent else "does not add up"
+    unstacked = f"{data.measure.title} {why}, so bars are not stacked"
+    return captions.summary_words(
+        data,
+        name=["class_bars", data.measure.name],
+        title=_title(bars),
+        kind="Stacked bars" if bars.stacked and several else "Bars",
+        axes=axes,
+        series=_series(bars),
+        interval="Whisker" if bars.whiskers else "",
+        whose=whose if bars.whiskers else "",
+        facts=[unstacked if several and not bars.stacked else None],
+        details=[_bar_words(bars, bar) for bar in bars.sums] if each_bar else [],
     )
-    return Bars(found, options, order, plan, about, all_named)
 
 
-def _order(found: Shown, options: ClassBarsOptions) -> list[str]:
-    """Without a word about it: the named classes, the first rule on top, where legends begin."""
-    named = [name for name in reversed(found.classes) if name not in UNNAMED]
-    order = list(options.class_order or named or found.classes)
-    if len(set(order)) < len(order):
-        raise SelectionError(f"class_order names a class twice: {', '.join(order)}")
-    return order
+def _title(bars: _Bars) -> str:
+    """Two models: where they differ most; else where the bars are highest. If it can be told."""
+    data = bars.data
+    heights = bars.totals if len(bars.order) > 1 else data.drawn
+    by = "layer" if bars.order == [None] else "token class and layer"
+    if bars.is_share or not bars.stacked or not data.has_intervals or "head" in bars.split:
+        return captions.summary_title(data, [] if bars.order != [None] else data.drawn, by=by)
+    if len(data.models) != 2:
+        return captions.summary_title(data, heights, by=by)
+    pairs: dict[int | None, list[Row]] = {}
+    for bar in heights:
+        pairs.setdefault(bar["layer"], []).append(bar)
+    # Models of unequal depth have no layer in common.
+    if not pairs or any(len(pair) != 2 for pair in pairs.values()):
+        return captions.summary_title(data, [], by=by)
+    a, b = max(pairs.values(), key=lambda pair: abs(pair[0]["mean"] - pair[1]["mean"]))
+    if not captions.told_apart(data, a, [b]):
+        return captions.summary_title(data, [], by=by)
+    where = captions.cell_words(a["layer"], None, bars.options)
+    chosen = f"Of {len(pairs)} layers, " if bars.options.layers else ""
+    models = [bars.options.word(model) for model in data.models]
+    return f"{chosen}{models[0]} and {models[1]} differ most in {where}"
+
+
+def _series(bars: _Bars) -> dict[str, list[Row]]:
+    """The bars of each model; by class where the totals say nothing."""
+    if bars.stacked and not bars.is_share:
+        return {m: [bar for bar in bars.sums if bar["model"] == m] for m in bars.data.models}
+    return {
+        f"{model}, {bars.label(name)}" if name else model: [
+            row for row in bars.data.drawn if (row["model"], row["class"]) == (model, name)
+        ]
+        for model in bars.data.models
+        for name in bars.order[::-1]
+    }
+
+
+def _bar_words(bars: _Bars, bar: Row) -> str:
+    parts = ", ".join(f"{name} {number(x)}" for name, x in bar["parts"].items())
+    head = bar["head"] if "head" in bars.split else None
+    where = captions.cell_words(bar["layer"], head, bars.options)
+    return f"{where.capitalize()}, {bar['model']}: {parts}; total {number(bar['mean'])}."

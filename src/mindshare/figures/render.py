@@ -1,11 +1,12 @@
-"""A Vega-Lite spec → PNG, SVG, PDF and the script that draws it in a browser.
+"""A Vega-Lite spec → PNG, SVG, PDF, the script that draws it in a browser, and a page around it.
 
-Drawn by vl-convert, without a browser and without the network; loaded when the first picture is
-asked for. Knows nothing about what is drawn.
+Drawn by vl-convert (imported with the first picture), without a browser and without the network:
+nothing is fetched, neither by us nor by the pages.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import zlib
@@ -13,12 +14,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-SCALE = 3  # PNG: 288 pixels an inch at the printed size
+from mindshare.figures.selection import metadata
+from mindshare.figures.theme import INCH, Style
+from mindshare.tables import DEFINITIONS, defined
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from jinja2 import Template
+
+    from mindshare.figures.figure import Figure
+
+SCALE = 3  # PNG: 288 pixels an inch
+_LEVEL = 6  # of compression: 9 takes five times as long for files 7 % smaller
+_VIEW = re.compile(r' width="[\d.]+" height="[\d.]+" viewBox="0 0 ([\d.]+) ([\d.]+)"')
+_PAPER = '<rect width="100%" height="100%" fill="white"/>'  # as Vega draws a background
+_SIDE = re.compile(r'( (?:width|height)=)"([\d.]+)"')
 _DEFINED = re.compile(r'<(?:linearGradient|radialGradient|clipPath)[^>]* id="([^"]+)"')
 _TAG, _NAMED = re.compile(r"<[^>]+>"), re.compile(r'( id="|url\(#)([^")]+)(["\)])')
-_LEVEL = 6  # of compression: 9 takes five times as long for files 7 % smaller
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,8 @@ class Drawn:
     def svg(self, *, title: str, description: str) -> str:
         """With a title and a description that screen readers find."""
         start, rest = self.bare.split(">", 1)
+        # In inches: some programs take a pixel for a point.
+        start = _SIDE.sub(lambda m: f'{m[1]}"{float(m[2]) / INCH:.5g}in"', start)
         words = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
         return f'{start} role="img">{words}{rest}'
 
@@ -37,21 +53,48 @@ class Drawn:
         import vl_convert
 
         pixels: bytes = vl_convert.svg_to_png(self.bare, scale=scale)
-        return _smaller(pixels)
+        return _repacked(pixels, per_inch=scale * INCH)
 
     def pdf(self) -> bytes:
         """The same page every time, but not the same bytes: its fonts are written in any order."""
         import vl_convert
 
-        page: bytes = vl_convert.svg_to_pdf(self.bare)
+        start, rest = self.bare.split(">", 1)
+        # A unit of the SVG becomes a point of the page, of which an inch has 72.
+        points = _SIDE.sub(lambda m: f'{m[1]}"{float(m[2]) * 72 / INCH:.6g}"', start)
+        page: bytes = vl_convert.svg_to_pdf(f"{points}>{rest}")
         return page
+
+
+def printed(style: Style) -> dict[str, Any]:
+    """What a spec says about its size: pixels of the picture, and units of the layout in them."""
+    return {"mindshare": {"pixels": round(style.inches * INCH, 3), "units": round(style.units, 3)}}
 
 
 def draw(spec: dict[str, Any]) -> Drawn:
     import vl_convert
 
     drawn: str = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    return Drawn(_renumbered(drawn))
+    size = (spec.get("usermeta") or {}).get("mindshare")
+    return Drawn(_fitted(_renumbered(drawn), **size) if size else _renumbered(drawn))
+
+
+def _fitted(svg: str, *, pixels: float, units: float) -> str:
+    """As wide as promised: with room on both sides, or smaller if the chart is wider."""
+    if not (view := _VIEW.search(svg)):
+        return svg
+    width, height = float(view[1]), float(view[2])
+    left = min(0.0, round((width - units) / 2, 2))
+    scale = pixels / (width - 2 * left)
+    box = f"{left:g} 0 {width - 2 * left:.6g} {height:g}"
+    size = f' width="{pixels:g}" height="{height * scale:.6g}" viewBox="{box}"'
+    area = f'x="{left:g}" width="{width - 2 * left:.6g}" height="{height:g}"'
+    paper = f'<rect {area} fill="white"/>'
+    return svg.replace(view[0], size, 1).replace(_PAPER, paper, 1)
+
+
+def png(spec: dict[str, Any], *, scale: float = SCALE) -> bytes:
+    return draw(spec).png(scale=scale)
 
 
 def _renumbered(svg: str) -> str:
@@ -59,28 +102,24 @@ def _renumbered(svg: str) -> str:
     names = dict.fromkeys(_DEFINED.findall(svg))
     new = {old: f"{old.rstrip('0123456789')}{i}" for i, old in enumerate(names)}
 
-    def tag(found: re.Match[str]) -> str:
-        return _NAMED.sub(lambda m: m[1] + new.get(m[2], m[2]) + m[3], found[0])
+    def tag(match: re.Match[str]) -> str:
+        return _NAMED.sub(lambda m: m[1] + new.get(m[2], m[2]) + m[3], match[0])
 
     return _TAG.sub(tag, svg) if new else svg
 
 
-def png(spec: dict[str, Any], *, scale: float = SCALE) -> bytes:
-    return draw(spec).png(scale=scale)
-
-
-def _smaller(drawn: bytes) -> bytes:
-    """The same pixels, compressed well: about a quarter of the size."""
-    chunks, pixels = [], b""
-    for kind, content in _chunks(drawn):
-        if kind != b"IDAT":
-            chunks.append((kind, content))
-            continue
-        if not pixels:
-            chunks.append((kind, b""))  # all pixels go where the first of them stood
-        pixels += content
-    packed = zlib.compress(zlib.decompress(pixels), _LEVEL)
-    whole = ((kind, packed if kind == b"IDAT" else content) for kind, content in chunks)
+def _repacked(drawn: bytes, *, per_inch: float) -> bytes:
+    """The same pixels at about a quarter of the size, and how large they are in print."""
+    chunks = list(_chunks(drawn))
+    pixels = zlib.decompress(b"".join(content for kind, content in chunks if kind == b"IDAT"))
+    metre = round(per_inch / 0.0254)
+    whole = [
+        *[(kind, content) for kind, content in chunks if kind == b"IHDR"],
+        (b"pHYs", struct.pack(">IIB", metre, metre, 1)),
+        *[(k, content) for k, content in chunks if k not in (b"IHDR", b"pHYs", b"IDAT", b"IEND")],
+        (b"IDAT", zlib.compress(pixels, _LEVEL)),
+        (b"IEND", b""),
+    ]
     return drawn[:8] + b"".join(
         struct.pack(">I", len(x)) + kind + x + struct.pack(">I", zlib.crc32(kind + x))
         for kind, x in whole
@@ -96,6 +135,24 @@ def _chunks(drawn: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += size + 12
 
 
+def csv_bytes(table: pa.Table) -> bytes:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    content = pa.BufferOutputStream()
+    csv.write_csv(table, content)
+    return bytes(content.getvalue().to_pybytes())
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = pa.BufferOutputStream()
+    pq.write_table(table.combine_chunks(), content, compression="zstd")
+    return bytes(content.getvalue().to_pybytes())
+
+
 @cache
 def script() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script; defines `vegaEmbed`."""
@@ -103,3 +160,49 @@ def script() -> str:
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")
+
+
+# ── a page that needs nothing else ────────────────────────────────────────────────────────────────
+
+_WIDTH, _USUAL = re.compile(r'<svg[^>]* width="([\d.]+)in"'), 326
+_LARGER = 1.4  # charts are drawn for print; on a screen they may be larger, but never smaller
+
+
+def page(figure: Figure, *, picture: str) -> str:
+    """Picture, definition, description, numbers; where scripts run, the chart has tooltips."""
+    match = _WIDTH.match(picture)
+    width = round(float(match[1]) * INCH) if match else _USUAL
+    known = metadata(figure.table)
+    columns = [
+        (
+            f.name,
+            "word" if str(f.type) == "string" else "",
+            f.name in DEFINITIONS and defined(f.name, known),
+        )
+        for f in figure.table.schema
+    ]
+    return _template().render(
+        figure=figure,
+        picture=picture,
+        drawn=f"{width:g}",
+        shown=f"{_LARGER * width:g}",
+        columns=columns,
+        rows=figure.table.to_pylist(),
+        spec=json.dumps(figure.spec, ensure_ascii=False).replace("<", "\\u003c"),
+        script=script(),
+    )
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    def shown(value: Any) -> str:
+        if value is None:
+            return "–"
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    loader = PackageLoader("mindshare.figures", ".")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    environment.filters["shown"] = shown
+    return environment.get_template("page.html.j2")

@@ -1,101 +1,283 @@
-"""A `summary` or `contrast` table → the rows a chart draws, checked, with what they say about
-themselves.
+"""A table and the options of a chart → what is drawn: rows over prompts, or profiles of one prompt.
 
-Asking for a layer, head, class or model that is not in the table is refused with what is there.
-Knows the tables, nothing about charts.
+A layer, head, class, model or condition that is not in the table is refused with what is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError, nearest
+from mindshare.figures.theme import Style, check_word
+from mindshare.measures import MEASURES, Measure
+from mindshare.tables import DEFINITIONS, SCHEMAS
 
 Row = dict[str, Any]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Head = tuple[int | None, int | None]  # layer, head; None: the mean over them
+WITHOUT = "without"  # the condition in which nothing is inserted
 UNNAMED = ("other", "sink_slot")  # classes that no rule names
+_NUMBERS = ("received", "n_queries")
+_SHOWN = 12  # values that a refusal lists
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The rows of one query set. Every list is in the order of drawing."""
+class Selection:
+    """Rows of a table over prompts, of one measure and query set; lists are in drawing order."""
 
     table: pa.Table
-    measure: str
-    queries: str
-    about: dict[str, str]  # the table's metadata
+    measure: Measure
+    style: Style
+    about: Mapping[str, str]  # what the caller knows: models, heads, data, …
+    queries: str | None = None  # None: the table does not say
 
-    @property
+    @cached_property
     def rows(self) -> list[Row]:
         rows: list[Row] = self.table.to_pylist()
         return rows
 
-    @property
-    def models(self) -> list[str]:
-        return self._words("model")
+    @cached_property
+    def metadata(self) -> dict[str, str]:
+        return metadata(self.table)
 
     @property
-    def classes(self) -> list[str]:
-        return self._words("class")
+    def is_difference(self) -> bool:
+        return "difference" in self.table.column_names
+
+    @property
+    def value(self) -> str:
+        """The column that is drawn."""
+        return "difference" if self.is_difference else "mean"
+
+    @cached_property
+    def drawn(self) -> list[Row]:
+        """The rows that have a number."""
+        return [row for row in self.rows if row[self.value] is not None]
+
+    @property
+    def numbers(self) -> list[float]:
+        return [row[self.value] for row in self.drawn]
+
+    @property
+    def has_intervals(self) -> bool:
+        return bool(self.table["low"].null_count < self.table.num_rows)
+
+    @property
+    def models(self) -> list[str]:
+        """Of a difference: what is compared, then what it is compared with."""
+        if "model" in self.table.column_names:
+            return self.values("model")
+        return [str(self.table[name][0]) for name in ("model_b", "model_a")]
 
     @property
     def layers(self) -> list[int | None]:
-        return self._numbers("layer")
+        return sorted(self.values("layer"), key=lambda n: (n is None, n))
 
     @property
     def heads(self) -> list[int | None]:
-        return self._numbers("head")
+        return sorted(self.values("head"), key=lambda n: (n is None, n))
 
-    def _words(self, column: str) -> list[str]:
-        words: list[str] = pc.unique(self.table[column]).to_pylist()
-        return words
+    def values(self, column: str) -> list[Any]:
+        """Each once; none if there is no such column."""
+        if column not in self.table.column_names:
+            return []
+        values: list[Any] = pc.unique(self.table[column]).to_pylist()
+        return values
 
-    def _numbers(self, column: str) -> list[int | None]:
-        """Ascending; None (the mean) last."""
-        numbers: list[int | None] = pc.unique(self.table[column]).to_pylist()
-        return sorted(numbers, key=lambda n: (n is None, n))
-
-    def only(self, column: str, wanted: Sequence[Any] | None) -> Shown:
+    def only(self, column: str, wanted: Sequence[Any] | None) -> Selection:
         """The rows with these values, or all of them."""
-        if wanted is None:
-            return self
-        there = self._words(column)
-        for value in wanted:
-            if value not in there:
-                raise SelectionError(
-                    f"there is no {column} {value!r} in the table"
-                    f"{nearest(str(value), map(str, there))}",
-                    allowed=_listed(there),
-                )
-        kept = self.table.filter(pc.is_in(self.table[column], value_set=pa.array(list(wanted))))
-        return Shown(kept, self.measure, self.queries, self.about)
+        return self if wanted is None else replace(self, table=only(self.table, column, wanted))
+
+    def single(self, column: str, wanted: Any, what: str) -> Selection:
+        """The rows with this value; without one, there must not be several."""
+        there = self.values(column)
+        if wanted is None and len(there) > 1:
+            raise SelectionError(
+                f"{what} shows one {column}, and the table has several",
+                allowed=_listed(there),
+                next_step=f"choose one, e.g. {column}={there[0]!r}",
+            )
+        return self.only(column, None if wanted is None else [wanted])
 
 
-def shown(table: pa.Table, *, queries: str | None, needs: Iterable[str]) -> Shown:
-    """The rows of the chosen query set, or of the only one."""
-    missing = [name for name in needs if name not in table.column_names]
-    about = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
-    if missing or "mindshare.measure" not in about:
+def select(
+    table: pa.Table,
+    style: Style,
+    about: Mapping[str, str] | None = None,
+    *,
+    measure: str | None = None,
+) -> Selection:
+    """A table over prompts → the rows of one measure (the table's own, unless it has several)."""
+    known = metadata(table)
+    missing = [n for n in ("layer", "head", "low", "n_prompts") if n not in table.column_names]
+    if missing or not ("measure" in table.column_names or "mindshare.measure" in known):
         lacks = f"no column {missing[0]!r}" if missing else "no word about its measure"
         raise SelectionError(
             f"this table has {lacks}, so it can't be drawn",
-            next_step="make it with mindshare.stats.summarise or mindshare.stats.contrast",
+            next_step="make it with a function of mindshare.stats, such as estimate",
         )
-    sets = pc.unique(table["queries"]).to_pylist()
-    if table.num_rows == 0 or (queries is None and len(sets) > 1):
+    if table.num_rows == 0:
+        raise SelectionError("the table has no rows")
+    if "measure" in table.column_names:
+        check_word(str(measure), MEASURES, "response number")
+        table = only(table, "measure", [measure])
+    else:
+        measure = known["mindshare.measure"]
+    data = Selection(table, MEASURES[str(measure)], style, about or {})
+    if "queries" not in table.column_names:
+        return data
+    sets = data.values("queries")
+    if style.queries is None and len(sets) > 1:
         raise SelectionError(
-            "the table has several query sets" if sets else "the table has no rows",
-            allowed=_listed(sets) or None,
-            next_step="choose one, e.g. options with queries='all'" if sets else None,
+            "the table has several query sets",
+            allowed=_listed(sets),
+            next_step="choose one, e.g. options with queries='all'",
         )
-    everything = Shown(table, about["mindshare.measure"], queries or sets[0], about)
-    return everything.only("queries", [everything.queries])
+    queries = style.queries or sets[0]
+    return replace(data.only("queries", [queries]), queries=queries)
+
+
+def only(table: pa.Table, column: str, wanted: Sequence[Any]) -> pa.Table:
+    """The rows with these values, None being the mean; each must be there."""
+    there = pc.unique(table[column]).to_pylist()
+    for value in wanted:
+        if value not in there:
+            shown = ["the mean" if x is None else str(x) for x in there]
+            name = "mean" if value is None else repr(value)
+            raise SelectionError(
+                f"there is no {column} {name} in the table{nearest(str(value), shown)}",
+                allowed=_listed(shown),
+            )
+    value_set = pa.array(list(wanted), type=table[column].type)
+    return table.filter(pc.is_in(table[column], value_set=value_set))
+
+
+def pick(table: pa.Table, kind: str, **wanted: Any) -> pa.Table:
+    """The rows of a table of this kind (sequence, places, aligned, …) that have these values."""
+    missing = [name for name in SCHEMAS[kind].names if name not in table.column_names]
+    if missing or table.num_rows == 0:
+        lacks = f"no column {missing[0]!r}" if missing else "no rows"
+        raise SelectionError(f"this table has {lacks}, so it can't be drawn as {kind!r}")
+    for column, value in wanted.items():
+        table = only(table, column, [value])
+    return table
+
+
+def metadata(table: pa.Table) -> dict[str, str]:
+    """What the table says about itself."""
+    return {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
 
 
 def _listed(values: Sequence[Any]) -> str:
-    shown = [str(v) for v in values[:12]]
-    return ", ".join(shown) + (", …" if len(values) > len(shown) else "")
+    more = f", … ({len(values)} in all)" if len(values) > _SHOWN else ""
+    return ", ".join(str(v) for v in values[:_SHOWN]) + more
+
+
+# ── what the tokens of a prompt receive ──────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the tokens of one version receive in one head, in the order of their positions."""
+
+    condition: str
+    head: Head
+    position: Integers  # what the horizontal axis shows
+    received: Floats  # NaN where no query counts
+    n_queries: Integers
+    tokens: tuple[str, ...]
+
+    @property
+    def total(self) -> float:
+        return float(np.nansum(self.received))
+
+
+def _profile(
+    condition: str, head: Head, columns: Mapping[str, Sequence[Any]], *, drop: bool
+) -> Profile:
+    """Columns of a table → the profile; `drop`: without the token at position 0."""
+    position = np.array(columns["position"], np.int64)
+    order = np.argsort(position, kind="stable")
+    order = order[position[order] > 0] if drop else order
+    return Profile(
+        condition,
+        head,
+        position[order],
+        np.array(columns["received"], np.float64)[order],
+        np.array([n or 0 for n in columns["n_queries"]], np.int64)[order],
+        tuple(columns["token"][i] for i in order),
+    )
+
+
+def whole_profile(
+    sequence: pa.Table, places: pa.Table, condition: str, head: Head, *, drop: bool
+) -> Profile:
+    """Every token of one version; both tables are of one prompt."""
+    rows = pick(sequence, "sequence", condition=condition, layer=head[0], head=head[1])
+    of_version = pick(places, "places", condition=condition)
+    tokens = dict(zip(*(of_version[n].to_pylist() for n in ("position", "token")), strict=True))
+    columns = rows.select(["position", *_NUMBERS]).to_pydict()
+    columns["token"] = [tokens[i] for i in columns["position"]]
+    return _profile(condition, head, columns, drop=drop)
+
+
+def aligned_profiles(
+    aligned: pa.Table, condition: str, head: Head, *, drop: bool
+) -> tuple[Profile, Profile]:
+    """The original tokens without and with the insertion, at the same positions."""
+    rows = pick(aligned, "aligned", condition=condition, layer=head[0], head=head[1])
+
+    def version(name: str, ending: str) -> Profile:
+        columns = ["position_without", "token", f"received_{ending}", f"n_queries_{ending}"]
+        renamed = rows.select(columns).rename_columns(["position", "token", *_NUMBERS])
+        return _profile(name, head, renamed.to_pydict(), drop=drop)
+
+    return version(WITHOUT, "without"), version(condition, "with")
+
+
+def inserted_run(places: pa.Table, condition: str) -> tuple[int, int] | None:
+    """First and last position of the tokens that hold an inserted character."""
+    rows = pick(places, "places", condition=condition).to_pylist()
+    inside = [row["position"] for row in rows if row["part"] == "inserted"]
+    return (min(inside), max(inside)) if inside else None
+
+
+_FROM_PLACES = ("token", "part", "position_without")
+_TYPES: dict[str, pa.DataType] = {
+    "model": pa.string(),
+    **{name: SCHEMAS["sequence"].field(name).type for name in SCHEMAS["sequence"].names[:5]},
+    **{name: SCHEMAS["places"].field(name).type for name in _FROM_PLACES},
+    "received": pa.float32(),
+    "n_queries": pa.int64(),
+}
+_SCHEMA = pa.schema(
+    [pa.field(n, type_, metadata={"definition": DEFINITIONS[n]}) for n, type_ in _TYPES.items()]
+)
+
+
+def profile_table(
+    profiles: Iterable[Profile], places: pa.Table, model: str, prompt: str
+) -> pa.Table:
+    """A row for each token of each profile; `places` are those of the prompt."""
+    known = {(row["condition"], row["position"]): row for row in places.to_pylist()}
+    rows = []
+    for one in profiles:
+        layer, head = one.head
+        same: Row = {"model": model, "prompt": prompt, "condition": one.condition}
+        same |= {"layer": layer, "head": head}
+        columns = (one.position.tolist(), one.received.tolist(), one.n_queries.tolist())
+        for position, received, n_queries in zip(*columns, strict=True):
+            place = known[one.condition, position]
+            row = same | {"position": position, "n_queries": n_queries}
+            row |= {name: place[name] for name in _FROM_PLACES}
+            rows.append(row | {"received": None if np.isnan(received) else received})
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)

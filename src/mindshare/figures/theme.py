@@ -1,88 +1,165 @@
-"""What charts look like: fonts, sizes, widths, colours. Words become colours and lines of text.
+"""What charts look like: style, palettes, colour scales, text widths, axes, legends, panels.
 
-Sizes are for print: at the column width of 3.4 inches one unit is 1/96 inch, so that the smallest
-text is 7 pt. Knows nothing about tables or chart kinds.
+A chart is laid out in units in which its text is 12 high. Drawn, it is exactly as wide as its style
+says, so that a unit is 1/96 inch for text of 9 pt, and smaller for smaller text. Knows nothing
+about tables or chart kinds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
 
-from mindshare.errors import SelectionError, nearest
+import numpy as np
+
+from mindshare.errors import SelectionError, nearest, require_types
+from mindshare.measures import Measure
+
+Spec = dict[str, Any]
+T = TypeVar("T")
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; it is never fetched
 # Of the same widths; the last but one is nearly as narrow, and there where none of them is.
 FONT = "Liberation Sans, Arial, Arimo, Helvetica, Nimbus Sans, DejaVu Sans Condensed, sans-serif"
-WIDTHS = {"column": 326, "page": 672}  # 3.4 and 7 inches
+INCH = 96  # pixels, as in CSS and SVG
+WIDTHS = {"column": 3.4, "page": 7.0}  # inches
+UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}  # of a length, in inches
+PADDING = 6  # units around a chart
 LABELS = {"zero-based": 0, "one-based": 1}  # what is added to a 0-based number
-LABEL, TITLE, SMALL = 10, 12, 9.5  # font sizes
-INK, FAINT, GRID = "#222222", "#5c5c5c", "#e4e4e4"
+TEXT, TITLE = 12, 14  # font sizes in units
+POINTS = 9.0  # the size of text where a unit is a pixel
+BOLD = 1.08  # how much wider bold text is
+INK, FAINT, GRID, PAPER = "#222222", "#555555", "#e4e4e4", "#ffffff"
+NOTHING = "#ececec"  # a cell or token without a number
 OTHER, SINK = "#e6dcc6", "#cbb994"  # beige: none of the greys of the palettes
+_POINTS = (6, 24)  # font sizes that can be chosen
+_LEAST, _MOST = 150, 4_000  # units of a chart's width: less holds no axis, more is a mistake
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?(in|cm|mm|pt)", re.ASCII)
+_COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}")
+_LONGEST_NAME = 22  # characters of a name along an axis
 _BLANK = ("space", "spaces", "whitespace", "blank", "blanks", "newline")
 
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of classes in order; whitespace is grey wherever it stands."""
+    """Neighbours differ in lightness, so that they can be told apart in grey print."""
 
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # in the order of the rules; whitespace is grey wherever it stands
     blank: str
+    series: tuple[str, ...]  # for lines that stand beside one another
     low_to_high: tuple[str, ...]  # for one amount
     minus_to_plus: tuple[str, str, str]  # for differences, white in the middle
 
 
-_DEEP = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-_VIRIDIS = ("#fde725", "#5ec962", "#21918c", "#3b528b", "#440154")
 PALETTES = {
-    "seed": Palette(
-        ("#d63333", "#2f6fc4", "#8f8f8f", "#3a9a4b", "#ee8a1d", "#7d55b8", "#7a4a35", "#21b0b8"),
-        blank="#8f8f8f",
-        low_to_high=_DEEP,
-        minus_to_plus=("#2f6fc4", "#ffffff", "#d63333"),
+    "seed": Palette(  # hash red, star blue, whitespace grey, as in the published chart
+        ("#d63333", "#5b93dd", "#b8b8b8", "#2f7d3f", "#ee9a3a", "#6a43a8", "#7a4a35", "#4cc3ca"),
+        blank="#b8b8b8",
+        series=("#1c4f9c", "#e8663c", "#3a9a4b", "#8a5cc4", "#8c1d3f", "#caa21b", "#7a4a35", INK),
+        low_to_high=("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
+        minus_to_plus=("#1c4f9c", PAPER, "#e8663c"),
     ),
     "safe": Palette(  # Okabe and Ito
-        ("#d55e00", "#0072b2", "#999999", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#f0e442"),
-        blank="#999999",
-        low_to_high=_VIRIDIS,
-        minus_to_plus=("#0072b2", "#ffffff", "#d55e00"),
+        ("#d55e00", "#56b4e9", "#b3b3b3", "#009e73", "#e69f00", "#cc79a7", "#0072b2", "#f0e442"),
+        blank="#b3b3b3",
+        series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", FAINT),
+        low_to_high=("#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"),  # viridis
+        minus_to_plus=("#0072b2", PAPER, "#d55e00"),
     ),
 }
 
 
 @dataclass(frozen=True)
 class Style:
-    """What every chart kind can be told."""
+    """Options that every chart has; chart kinds add their own."""
 
     palette: str = "seed"
-    labels: str = "zero-based"  # of layers and heads; the data stay 0-based
-    width: str = "column"
-    title: str | None = None  # None: made from what is shown
+    labels: str = "zero-based"  # how layers and heads are counted; the tables stay 0-based
+    width: str = "column"  # in print: column, page, or a length such as 8.5cm or 3.4in
+    font_size: float = POINTS  # points, in print
+    title: str | None = None  # None: made from what is shown; empty: none
+    subtitle: str | None = None  # None: the caption; empty: none
+    y_title: str | None = None  # of what is measured: the vertical axis, or the colours of a map
+    bare: bool = False  # neither title nor subtitle
+    label: Mapping[str, str] = field(default_factory=dict)  # class, condition, model → words
+    colour: Mapping[str, str] = field(default_factory=dict)  # the same → #rrggbb
     name: str | None = None  # of the files; None: the chart kind and the measure
     queries: str | None = None  # needed only if the table has several query sets
 
     def __post_init__(self) -> None:
         check_word(self.palette, PALETTES, "palette")
         check_word(self.labels, LABELS, "way to label layers and heads")
-        check_word(self.width, WIDTHS, "width")
+        if not (isinstance(self.width, str) and _LENGTH.fullmatch(self.width)):
+            known = [f"{name} ({inches:g} inches)" for name, inches in WIDTHS.items()]
+            length = "or a length such as 8.5cm or 3.4in"
+            check_word(self.width, WIDTHS, "width", allowed=(*known, length))
+        require_types(self)
+        least, most = _POINTS
+        if not least <= self.font_size <= most:
+            raise SelectionError(
+                f"text of {self.font_size:g} pt", allowed=f"{least} to {most} pt for font_size"
+            )
+        for name, colour in self.colour.items():
+            if not _COLOUR.fullmatch(colour):
+                raise SelectionError(f"{colour!r} is no colour for {name!r}", allowed="#rrggbb")
+        if not _LEAST <= self.pixels <= _MOST:
+            raise SelectionError(
+                f"text of {self.font_size:g} pt does not go with a width of {self.width}",
+                next_step="choose another width or font size",
+            )
 
     @property
     def colours(self) -> Palette:
         return PALETTES[self.palette]
 
     @property
-    def pixels(self) -> int:
-        return WIDTHS[self.width]
+    def inches(self) -> float:
+        """The width in print."""
+        match = _LENGTH.fullmatch(self.width)
+        return float(match[1]) * UNITS[match[2]] if match else WIDTHS[self.width]
+
+    @property
+    def units(self) -> float:
+        """The width with its padding, in units of the layout."""
+        return self.inches * INCH * POINTS / self.font_size
+
+    @property
+    def pixels(self) -> float:
+        """The width that a chart may fill, in units of the layout."""
+        return round(self.units - 2 * PADDING, 2)
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.pixels < 480
+
+    def word(self, name: str) -> str:
+        """What a class, condition or model is called in the picture."""
+        return self.label.get(name, name)
+
+    def tinted(self, names: Iterable[str], colours: Iterable[str]) -> list[str]:
+        """These colours, or those that were chosen for the names."""
+        return [self.colour.get(n, c) for n, c in zip(names, colours, strict=True)]
 
     def number(self, zero_based: int) -> int:
         return zero_based + LABELS[self.labels]
 
+    def place(self, row: Mapping[str, Any]) -> Spec:
+        """The layer and head of a row as they are labelled; a mean over them has none."""
+        there = {name: row[name] for name in ("layer", "head") if name in row}
+        return {name: None if n is None else self.number(n) for name, n in there.items()}
 
-def check_word(word: str, known: Iterable[str], what: str) -> None:
-    if word not in known:
+
+def check_word(
+    word: str, known: Iterable[str], what: str, *, allowed: Iterable[str] | None = None
+) -> None:
+    names = list(known)  # whatever was given can be looked for in a list
+    if word not in names:
         raise SelectionError(
-            f"unknown {what} {word!r}{nearest(word, known)}", allowed=", ".join(known)
+            f"unknown {what} {word!r}{nearest(word, names)}", allowed=", ".join(allowed or names)
         )
 
 
@@ -103,25 +180,187 @@ def class_colours(names: Sequence[str], palette: Palette, *, first: int = 0) -> 
     return {name: colours[name] for name in names}
 
 
-def text_width(text: str, size: float = LABEL) -> float:
-    """About how wide the text is; rather too wide than too narrow."""
-    narrow, wide = "fijlrtI.,:;'|!()[]-/ \xa0", "mwMW%@…→"
-    ems = (
-        0.31 if c in narrow else 0.88 if c in wide else 0.7 if c.isupper() else 0.55 for c in text
-    )
-    return size * sum(ems)
+def series_scale(names: Sequence[str], palette: Palette) -> dict[str, list[str]]:
+    """A colour for each line, in order."""
+    if len(names) > len(palette.series):
+        raise SelectionError(
+            f"{len(names)} lines are more than can be told apart",
+            allowed=f"up to {len(palette.series)}",
+        )
+    return {"domain": list(names), "range": list(palette.series[: len(names)])}
 
 
-def wrapped(text: str, width: float, size: float = LABEL) -> list[str]:
-    """The text in lines that fit; a single word is never broken."""
+# ── colour scales ────────────────────────────────────────────────────────────────────────────────
+
+GRADIENT = 170  # pixels: length of a colour scale's legend
+_DARK = 0.3  # luminance below which white text is read better
+_RATIO_TICKS = (  # least log2 of the upper end, and the ratios then written in the legend
+    (6.0, (1 / 1024, 1 / 256, 1 / 64, 1 / 16, 0.25, 1, 4, 16, 64, 256, 1024)),
+    (2.0, (1 / 32, 1 / 16, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32)),
+    (0.7, (0.33, 0.5, 0.7, 1, 1.4, 2, 3)),
+    (0.3, (0.67, 0.8, 1, 1.25, 1.5)),
+    (0.12, (0.8, 0.9, 1, 1.1, 1.25)),
+    (0.0, (0.95, 0.98, 1, 1.02, 1.05)),
+)
+
+
+@dataclass(frozen=True)
+class ColourScale:
+    """Values → colours, as Vega interpolates them, so that ink can be chosen before drawing."""
+
+    low: float
+    high: float
+    middle: float | None = None  # the value that is white; None: one hue, light to dark
+    log2: bool = False  # for ratios: ½ and 2 are equally far from 1
+    falling: bool = False  # dark to light
+
+    @classmethod
+    def around(cls, values: Iterable[float], middle: float, *, share: float = 1.0) -> ColourScale:
+        """Symmetric around the middle (in log2 around 1), reaching that share of the values."""
+        log2 = middle == 1.0
+        sizes = (
+            abs(math.log2(v)) if log2 else abs(v - middle) for v in values if v > 0 or not log2
+        )
+        distances = sorted(sizes) or [1.0]
+        last = min(math.ceil(share * len(distances)), len(distances)) - 1
+        reach = distances[last] or distances[-1] or 1.0
+        if log2:
+            return cls(2.0**-reach, 2.0**reach, middle, log2=True)
+        return cls(middle - reach, middle + reach, middle)
+
+    @classmethod
+    def of(cls, measure: Measure, values: Sequence[float]) -> ColourScale:
+        """As the registry says, with ends that hold every value.
+
+        Where 1 means that nothing is lost, 1 is light, so that what changed stands out.
+        """
+        if measure.scale == "diverging" and measure.neutral is not None:
+            return cls.around(values, measure.neutral)
+        if measure.scale != "falling":
+            return cls(0.0, max(values, default=0.0) or 1.0)
+        lowest = math.floor(min(values, default=0.0) * 10 + 1e-9) / 10
+        return cls(min(lowest, 0.9), max([1.0, *values]), falling=True)
+
+    def place(self, value: float) -> float:
+        """Where a value is on the scale, in log2 for ratios; beyond the ends, at the end."""
+        value = min(max(value, self.low), self.high)
+        return math.log2(value) if self.log2 else value
+
+    def outside(self, values: Iterable[float]) -> int:
+        """How many values lie beyond the ends."""
+        slack = 1e-9 * (abs(self.low) + abs(self.high))
+        return sum(not self.low - slack <= value <= self.high + slack for value in values)
+
+    def ramp(self, palette: Palette) -> Spec:
+        """Domain and range of the Vega-Lite scale."""
+        low, high = self.place(self.low), self.place(self.high)
+        if self.middle is not None:
+            domain = [low, self.place(self.middle), high]
+            return {"domain": domain, "range": list(palette.minus_to_plus)}
+        colours = palette.low_to_high[:: -1 if self.falling else 1]
+        steps = len(colours) - 1
+        domain = [low + (high - low) * i / steps for i in range(steps + 1)]
+        return {"domain": domain, "range": list(colours)}
+
+    def encoding(self, palette: Palette, *, title: str, length: float) -> Spec:
+        """The colour of the field `place`, with a legend on top."""
+        shown = "pow(2, datum.value)" if self.log2 else "datum.value"
+        legend: Spec = {
+            "orient": "top",
+            "direction": "horizontal",
+            "title": title,
+            "titleLimit": 0,
+            "gradientLength": min(GRADIENT, length),
+            "gradientThickness": 9,
+            "tickCount": 4,
+            "offset": 6,
+            "labelExpr": f"format({shown}, '.3~g')",
+        }
+        if self.log2:
+            reach = min(math.log2(self.high), -math.log2(self.low))
+            ticks = next((ratios for least, ratios in _RATIO_TICKS if reach >= least), (1.0,))
+            legend["values"] = [math.log2(n) for n in ticks if self.low <= n <= self.high]
+        scale = {**self.ramp(palette), "nice": False, "interpolate": "rgb"}
+        return channel("place", scale=scale, legend=legend)
+
+    def ink(self, place: float, palette: Palette) -> str:
+        """The colour of text that can be read there: dark on light, white on dark."""
+        ramp = self.ramp(palette)
+        stops = [[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in ramp["range"]]
+        rgb = [float(np.interp(place, ramp["domain"], c)) for c in zip(*stops, strict=True)]
+        # Relative luminance of the WCAG: 0 is black, 1 is white.
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        return PAPER if luminance < _DARK else INK
+
+
+# ── text ─────────────────────────────────────────────────────────────────────────────────────────
+
+# Liberation Sans, which has the widths of Arial, in thousandths of an em: ASCII from the space on.
+_ASCII = (
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
+    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
+    1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778,
+    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556,
+    333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556,
+    556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+)  # fmt: skip
+_OTHERS = {"¶": 537, "→": 1000, "\u00a0": 278, "…": 1000, "–": 556, "—": 1000, "·": 333, "×": 584}
+
+
+def text_width(text: str, size: float = TEXT) -> float:
+    """How wide the text is drawn, in pixels."""
+    return size * sum(_em(character) for character in text)
+
+
+def _em(character: str) -> float:
+    if " " <= character <= "~":
+        return _ASCII[ord(character) - 32] / 1000
+    if character in _OTHERS:
+        return _OTHERS[character] / 1000
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0.0
+    base = unicodedata.normalize("NFD", character)[0]
+    if base != character:
+        return _em(base)
+    wide = unicodedata.east_asian_width(character) in "WF"
+    return 1.1 if wide else 0.78 if character.isupper() else 0.66
+
+
+def wrapped(text: str, width: float, size: float = TEXT) -> list[str]:
+    """The text in lines that fit; a word is broken only behind a hyphen, slash or underscore."""
     lines = [""]
     for word in text.split(" "):  # not at no-break spaces
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, size) > width:
-            lines.append(word)
-        else:
-            lines[-1] = longer
+        parts = [f" {word}" if lines[-1] else word]
+        if text_width(word, size) > width:
+            parts = re.findall(r"[^-/_]*[-/_]|[^-/_]+", parts[0])
+        for part in parts:
+            if lines[-1] and text_width(lines[-1] + part, size) > width:
+                lines.append("")
+            lines[-1] += part if lines[-1] else part.lstrip()
     return lines
+
+
+# ── Vega-Lite ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def channel(name: str, kind: str = "quantitative", **more: Any) -> Spec:
+    """The encoding of a channel by a field of the data."""
+    return {"field": name, "type": kind, **more}
+
+
+def layer(
+    mark: str,
+    encoding: Spec,
+    *,
+    values: Sequence[Spec] | None = None,
+    where: str | None = None,
+    **look: Any,
+) -> Spec:
+    """A layer of marks, with its own values or of the chart's where the expression holds."""
+    spec: Spec = {"mark": {"type": mark, **look}, "encoding": encoding}
+    spec |= {} if values is None else {"data": {"values": list(values)}}
+    return spec if where is None else {**spec, "transform": [{"filter": where}]}
 
 
 def every(share: float) -> int:
@@ -129,24 +368,139 @@ def every(share: float) -> int:
     return next((n for n in (1, 2, 5, 10, 20, 50) if n * share >= 1), 100)
 
 
-def heading(title: str, subtitle: str, width: float) -> dict[str, Any]:
-    """The title and, small below it, how the picture was made."""
+def number_axis(
+    numbers: Sequence[int], step: float, style: Style, *, upright: bool = False
+) -> Spec:
+    """Layers or heads along an axis, `step` pixels each: as many numbers as fit."""
+    widest = max(text_width(str(style.number(n))) for n in numbers)
+    gap = every(step / (TEXT + 1 if upright else widest + 5))
     return {
-        "text": wrapped(title, width, TITLE * 1.06),  # bold is wider
-        "subtitle": wrapped(subtitle, width, SMALL),
-        "anchor": "start",
-        "frame": "bounds",
-        "offset": 8,
+        "values": [n for n in map(style.number, numbers) if n % gap == 0],
+        "labelAngle": 0,
+        "labelOverlap": False,
+        "ticks": False,
     }
 
 
-def config() -> dict[str, Any]:
+def name_axis(names: Sequence[str], step: float, style: Style) -> Spec:
+    """Names along an axis, `step` pixels each: level if they fit, else slanted, else upright."""
+    short = shortened([style.word(name) for name in names])
+    widest = max(text_width(name) for name in short)
+    angle = 0 if widest <= step - 4 else -45 if step >= 1.5 * TEXT else -90
+    axis: Spec = {"title": None, "ticks": False, "labelAngle": angle, "labelLimit": 0}
+    axis |= {"labelPadding": 4, "labelOverlap": False, "domain": True}
+    if angle == -45:
+        axis |= {"labelAlign": "right", "labelBaseline": "top", "labelOffset": -3}
+    if short != list(names):
+        axis["labelExpr"] = _relabelled(dict(zip(names, short, strict=True)))
+    return axis
+
+
+def shortened(names: Sequence[str]) -> list[str]:
+    """Long names without their middle, as long as they stay different."""
+    half = _LONGEST_NAME // 2
+    short = [n if len(n) <= _LONGEST_NAME else f"{n[: half - 1]}…{n[-half:]}" for n in names]
+    return short if len(set(short)) == len(set(names)) else list(names)
+
+
+def _relabelled(labels: Mapping[str, str]) -> str:
+    """The Vega expression that writes other labels than the values."""
+
+    def quoted(text: str) -> str:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    cases = "".join(f"datum.label === {quoted(a)} ? {quoted(b)} : " for a, b in labels.items())
+    return f"{cases}datum.label"
+
+
+def legend(labels: Mapping[str, str], pixels: float, **more: Any) -> Spec:
+    """Values → labels, in as many columns as fit the width."""
+    widest = max(text_width(label) for label in labels.values()) + 34
+    rows = -(-len(labels) * widest // pixels)
+    return {
+        "orient": "top",
+        "title": None,
+        "columns": int(-(-len(labels) // rows)),
+        "labelLimit": 0,
+        "labelExpr": _relabelled(labels),
+        "offset": 6,
+        "symbolOpacity": 1,
+        **more,
+    }
+
+
+def tooltip(texts: Mapping[str, str], numbers: Mapping[str, str] | None = None) -> list[Spec]:
+    """Fields → what they are called in a tooltip."""
+    return [
+        *(channel(n, "nominal", title=title) for n, title in texts.items()),
+        *(channel(n, title=title, format=".4~g") for n, title in (numbers or {}).items()),
+    ]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Panels of lines: how many stand in a row, how wide each is, and their common frame."""
+
+    columns: int
+    panel_width: float
+    gap: float = 10  # pixels between panels
+
+    EXTENT: ClassVar = 40  # pixels that every vertical axis takes, so that panels stand in columns
+    _GAP: ClassVar = 10
+
+    @classmethod
+    def of(
+        cls, panels: int, style: Style, *, most: int | None = None, titled: bool = False
+    ) -> Grid:
+        """Up to 3 in a row of a page, 4 only if there are just 4; up to 2 in a column.
+
+        `titled`: every vertical axis has its title, not only the first of a row.
+        """
+        if most is not None and most < 1:
+            raise SelectionError(f"{most} panels in a row", allowed="1 or more")
+        widest = most or (2 if style.is_narrow else 4 if panels in (4, 7, 8) else 3)
+        columns = math.ceil(panels / math.ceil(panels / widest))
+        gap = cls._GAP + (16 if titled else 0)
+        sides = 16 + 8  # the title of the first axis; the last label reaches over the end
+        room = style.pixels - sides - columns * cls.EXTENT - (columns - 1) * gap
+        return cls(columns, math.floor(room / columns), gap)
+
+    def rows(self, panels: Sequence[T]) -> list[Sequence[T]]:
+        return [panels[i : i + self.columns] for i in range(0, len(panels), self.columns)]
+
+    def panel(
+        self, height: float, title: str, x: Spec, y: Spec, *layers: Spec, wrap: bool = True
+    ) -> Spec:
+        """One panel; `x` and `y` are encodings, whose axes it completes."""
+        frame: Spec = {"width": self.panel_width, "height": height, "view": {"stroke": "#cccccc"}}
+        if title:
+            lines = wrapped(title, self.panel_width + 12, TEXT * BOLD) if wrap else [title]
+            place = {"anchor": "middle", "frame": "group", "fontSize": TEXT, "offset": 5}
+            frame["title"] = {"text": lines, **place}
+        below = wrapped(x["axis"].get("title") or "", self.panel_width + 12)
+        x = {**x, "axis": {"grid": False, **x["axis"], "title": below if any(below) else None}}
+        extent = {"titlePadding": 2, "minExtent": self.EXTENT, "maxExtent": self.EXTENT}
+        y = {"type": "quantitative", **y, "axis": {**extent, **y["axis"]}}
+        return {**frame, "encoding": {"x": x, "y": y}, "layer": list(layers)}
+
+    def view(self, rows: Sequence[Sequence[Spec]], *, colours: str = "shared") -> Spec:
+        """Rows below one another; flush, so that a label over an axis' end moves no panel."""
+        shared = {"resolve": {"scale": {"color": colours, "strokeDash": "shared"}}}
+        spacing = self.gap + self.EXTENT
+        across = [
+            {"hconcat": list(row), "spacing": spacing, "bounds": "flush", **shared} for row in rows
+        ]
+        return {"vconcat": across, "spacing": 14, **shared}
+
+
+def config(*, legends: str = "middle") -> Spec:
     """Vega-Lite's config for all charts."""
-    text = {"labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK, "titleColor": INK}
+    text = {"labelFontSize": TEXT, "titleFontSize": TEXT, "labelColor": INK, "titleColor": INK}
+    layout = f"{{top: {{anchor: '{legends}', direction: 'vertical', margin: 6}}}}"
     return {
         "font": FONT,
         "background": "white",
-        "padding": 6,
+        "padding": PADDING,
         "view": {"stroke": None},
         "axis": {
             **text,
@@ -160,14 +514,14 @@ def config() -> dict[str, Any]:
         "legend": {
             **text,
             "titleFontWeight": "normal",
-            "symbolSize": 90,
+            "symbolSize": 100,
             "symbolType": "square",
-            "layout": {"expr": "{top: {anchor: 'middle'}}"},
+            "layout": {"expr": layout},
         },
         "title": {
             "fontSize": TITLE,
             "color": INK,
-            "subtitleFontSize": SMALL,
+            "subtitleFontSize": TEXT,
             "subtitleColor": FAINT,
             "subtitlePadding": 4,
         },

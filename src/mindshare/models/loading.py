@@ -1,46 +1,103 @@
-"""A reference becomes a loaded model: the one pipeline behind `load`.
+"""A reference, or a model in memory, becomes a `LoadedModel`: the model, its tokenizer, who it is.
 
     resolve ─► (hub ─► folder) ─► (GGUF ─► folder) ─► read the base ─► (merge the adapter) ─► cast
 
-Each step lives in a module of its own; this one only joins them and keeps the record. It does not
-refuse models whose attention cannot be measured: that is decided where attention is observed.
+The steps are in the other modules; this one joins them. `load` does not refuse models whose
+attention cannot be measured: that is decided where attention is observed. `check` refuses what is
+known beforehand.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindshare.errors import AdapterError, ModelNotFoundError, nearest
-from mindshare.models.adapter import adapter_files, base_of, merge_adapter
-from mindshare.models.catalogue import EMBEDDED_HINT, names_here
-from mindshare.models.conversion import convert, converted_folder, is_whole, read_note
+from mindshare.errors import AdapterError, ModelError, ModelNotFoundError
 from mindshare.models.facts import AttentionFacts, attention_facts, context_length_of
-from mindshare.models.fingerprint import files_fingerprint
-from mindshare.models.gguf_file import corrected_bos
-from mindshare.models.hub import HubUnreachableError, folder_of
-from mindshare.models.loaded import LoadedModel, Reader
-from mindshare.models.narration import quiet_transformers, step
+from mindshare.models.files import files_fingerprint, sampled_fingerprint, weight_files
+from mindshare.models.gguf import (
+    convert,
+    converted_folder,
+    corrected_bos,
+    is_whole,
+    read_header,
+    read_note,
+    unreadable,
+)
 from mindshare.models.pretrained import (
     Options,
+    adapter_config,
+    adapter_files,
+    base_of,
+    check_weights,
     checked_device,
     checked_dtype,
     load_pretrained,
-    load_tokenizer,
+    merge_adapter,
+    quiet_transformers,
     read_config,
+    read_tokenizer,
     require_causal,
+    require_measurable,
+    step,
 )
-from mindshare.models.reference import Reference, is_adapter, resolve
-from mindshare.models.weights import weight_files
+from mindshare.models.processor import strict_products
+from mindshare.models.reference import (
+    Reference,
+    is_adapter,
+    local_path,
+    resolve,
+)
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, repr=False)
+class LoadedModel:
+    """A model ready to be measured.
+
+    `fingerprint` says which weights these are: `sha256:…` over the content of the weight files
+    (two of them joined by `+` for a base with an adapter), or `sampled:…` for a wrapped model.
+    `add_bos` is what the model's own files ask for where transformers does not honour them: True
+    means every prompt starts with exactly one BOS, False means none is added, None leaves it to
+    the tokenizer.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase | None
+    reference: str
+    name: str
+    fingerprint: str
+    add_bos: bool | None
+    context_length: int | None
+    dtype: torch.dtype
+    device: torch.device
+    adapter: str | None = None
+
+    def __repr__(self) -> str:
+        kind = type(self.model).__name__
+        return f"LoadedModel({self.name}: {kind}, {self.dtype} on {self.device})"
+
+
+@dataclass(frozen=True)
+class ModelTokenizer:
+    """A model's tokenizer without its weights: enough to see how the model would read a prompt."""
+
+    tokenizer: PreTrainedTokenizerBase | None
+    name: str
+    add_bos: bool | None
+    context_length: int | None
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """A reference taken apart: a folder of plain weights, and adapters to merge, inner first."""
+    """A reference taken apart: plain weights (a folder, or a GGUF file that `_unpacked` makes one
+    of), and adapters to merge, inner first.
+    """
 
     name: str
     folder: Path
@@ -64,32 +121,36 @@ def load(
     unless `dtype` says otherwise (`"auto"`: as stored). Without `device` or `device_map` the model
     stays on the CPU. `trust_remote_code` runs Python code that comes with the model.
     """
+    strict_products()
     options = Options(
         dtype=checked_dtype(dtype),
         device=checked_device(device, device_map),
         device_map=device_map,
         trust_remote_code=trust_remote_code,
     )
-    parts = _take_apart(resolve(ref), options, progress=progress)
-    if adapter is not None:
-        parts = replace(parts, adapters=(*parts.adapters, _adapter_folder(adapter)))
+    parts = _unpacked(_parts_of(ref, adapter, options), progress=progress)
     with step(f"Loading {parts.name}", show=progress):
         model, tokenizer = _assemble(parts, options)
-    return _on_record(model, tokenizer, parts, str(ref))
+    return _loaded(model, tokenizer, parts, str(ref))
 
 
-def load_reader(
-    ref: str | Path, *, trust_remote_code: bool = False, progress: bool = True
-) -> Reader:
+def load_tokenizer(
+    ref: str | Path,
+    *,
+    adapter: str | Path | None = None,
+    trust_remote_code: bool = False,
+    progress: bool = True,
+) -> ModelTokenizer:
     """Only the tokenizer of what `load` would load; no weights are read."""
     options = Options(dtype=checked_dtype("float32"), trust_remote_code=trust_remote_code)
-    parts = _take_apart(resolve(ref), options, progress=progress)
+    parts = _unpacked(_parts_of(ref, adapter, options), progress=progress)
     config = read_config(parts.folder, trust_remote_code=trust_remote_code)
     require_causal(config, where=str(parts.folder))
-    found = [load_tokenizer(folder) for folder in (parts.folder, *parts.adapters)]
-    tokenizer = next((one for one in reversed(found) if one is not None), None)
+    tokenizer = None
+    for folder in (parts.folder, *parts.adapters):  # the last that has one
+        tokenizer = read_tokenizer(folder) or tokenizer
     note = read_note(parts.folder)
-    return Reader(
+    return ModelTokenizer(
         tokenizer=tokenizer,
         name=parts.name,
         add_bos=corrected_bos(note["add_bos"] if note else None, tokenizer),
@@ -102,35 +163,128 @@ def describe(ref: str | Path, *, trust_remote_code: bool = False) -> AttentionFa
 
     A hub id that is not in the local cache is downloaded.
     """
-    reference = resolve(ref)
-    if reference.kind == "adapter":
-        return describe(base_of(_path(reference)), trust_remote_code=trust_remote_code)
-    if reference.kind == "gguf":
-        return attention_facts(_gguf_config(_path(reference)))
-    folder = _folder(reference, trust_remote_code=trust_remote_code)
-    if is_adapter(folder):
-        return describe(base_of(folder), trust_remote_code=trust_remote_code)
-    return attention_facts(read_config(folder, trust_remote_code=trust_remote_code))
+    options = Options(dtype="auto", trust_remote_code=trust_remote_code)
+    return attention_facts(_config_of(_parts_of(ref, None, options), options))
 
 
-def _take_apart(
-    reference: Reference, options: Options, *, progress: bool, above: tuple[Path, ...] = ()
-) -> _Parts:
+def check(
+    ref: str | Path,
+    *,
+    adapter: str | Path | None = None,
+    dtype: str | torch.dtype = "float32",
+    device: str | torch.device | None = None,
+    trust_remote_code: bool = False,
+) -> AttentionFacts:
+    """The same, of a model that is going to be measured: what can't be is refused before any
+    weights are read. That is a file that is missing or cut short, an adapter without its base or of
+    a kind that can't be merged, a model type known not to be measured exactly, a device that is
+    not there.
+    """
+    device = checked_device(device, None)
+    options = Options(checked_dtype(dtype), device, trust_remote_code=trust_remote_code)
+    parts = _parts_of(ref, adapter, options)
+    config = _config_of(parts, options)
+    require_causal(config, where=str(parts.folder))
+    require_measurable(config, where=str(parts.folder))
+    if os.path.isdir(parts.folder):
+        check_weights(parts.folder)
+    for folder in parts.adapters:
+        adapter_files(folder)
+        adapter_config(folder)
+    return attention_facts(config)
+
+
+def wrap(hf_model: Any, tokenizer: Any = None, *, name: str | None = None) -> LoadedModel:
+    """A model you already have. Nothing about it is changed, not even its training mode.
+
+    Its fingerprint is a sample (see `sampled_fingerprint`), not a hash of every weight.
+    """
+    from transformers import PreTrainedModel
+
+    inner = _inner_model(hf_model)
+    if not isinstance(inner, PreTrainedModel):
+        raise ModelError(
+            f"{type(inner).__name__} is not a transformers model",
+            allowed="an instance of transformers.PreTrainedModel",
+            next_step="load one with mindshare.load(...) or transformers' from_pretrained(...)",
+        )
+    path = str(getattr(inner.config, "name_or_path", "") or "").replace("\\", "/").rstrip("/")
+    name = name or path.rsplit("/", 1)[-1] or type(inner).__name__
+    return LoadedModel(
+        model=inner,
+        tokenizer=tokenizer,
+        reference=f"in memory: {name}",
+        name=name,
+        fingerprint=sampled_fingerprint(inner),
+        add_bos=None,
+        context_length=context_length_of(inner.config),
+        dtype=inner.dtype,
+        device=inner.device,
+    )
+
+
+def _inner_model(hf_model: Any) -> Any:
+    """A PEFT wrapper holds a transformers model with the adapter inside: measure that one."""
+    active = getattr(hf_model, "active_peft_config", None)
+    if active is None or not hasattr(hf_model, "get_base_model"):
+        return hf_model
+    if getattr(active, "is_prompt_learning", False):
+        raise ModelError(
+            f"a {active.peft_type.value} adapter adds tokens that are not in the prompt",
+            allowed="adapters that change weights, such as LoRA",
+            next_step="wrap the base model, or one with the adapter merged",
+        )
+    return hf_model.get_base_model()
+
+
+def _parts_of(ref: str | Path, adapter: str | Path | None, options: Options) -> _Parts:
+    """Find everything; an adapter given beside the model is merged last."""
+    parts = _follow(resolve(ref), options)
+    if adapter is None:
+        return parts
+    on_top = Path(os.path.expanduser(adapter))
+    if not os.path.isdir(on_top):
+        on_top = local_path(resolve(adapter))
+    adapter_files(on_top)  # refuse what is no adapter before the base is read
+    return replace(parts, adapters=(*parts.adapters, on_top))
+
+
+def _follow(reference: Reference, options: Options, *, above: tuple[Path, ...] = ()) -> _Parts:
     """Follow adapters down to the weights they stand on."""
-    if reference.kind == "gguf":
-        return _Parts(reference.name, convert(_path(reference), progress=progress), ())
-    folder = _folder(reference, trust_remote_code=options.trust_remote_code)
-    if not is_adapter(folder):
+    folder = local_path(reference, trust_remote_code=options.trust_remote_code)
+    if reference.kind == "gguf" or not is_adapter(folder):
         return _Parts(reference.name, folder, ())
+    config = folder / "adapter_config.json"
     if folder.resolve() in above:
         raise AdapterError(
             "the adapter names itself as its base",
-            where=str(folder / "adapter_config.json"),
+            where=str(config),
             next_step="load its true base and pass this folder as adapter=",
         )
-    base = resolve(base_of(folder))
-    below = _take_apart(base, options, progress=progress, above=(*above, folder.resolve()))
+    try:
+        base = resolve(base_of(folder))
+        below = _follow(base, options, above=(*above, folder.resolve()))
+    except ModelNotFoundError as error:
+        raise AdapterError(
+            f"the base of the adapter {folder.name!r} is not there: {error.what}",
+            where=f"base_model_name_or_path of {config}",
+            next_step=f"name the base yourself: BASE --adapter {folder} (in Python adapter=), or "
+            "correct that line",
+        ) from error
     return replace(below, name=reference.name, adapters=(*below.adapters, folder))
+
+
+def _unpacked(parts: _Parts, *, progress: bool) -> _Parts:
+    """With a folder in place of a GGUF file, converted now if it is not yet."""
+    if os.path.isdir(parts.folder):
+        return parts
+    return replace(parts, folder=convert(parts.folder, progress=progress))
+
+
+def _config_of(parts: _Parts, options: Options) -> Any:
+    if os.path.isdir(parts.folder):
+        return read_config(parts.folder, trust_remote_code=options.trust_remote_code)
+    return _gguf_config(parts.folder)
 
 
 def _assemble(parts: _Parts, options: Options) -> tuple[Any, Any]:
@@ -143,71 +297,35 @@ def _assemble(parts: _Parts, options: Options) -> tuple[Any, Any]:
     below = str((read_note(parts.folder) or {}).get("source", parts.folder.name))
     for folder in parts.adapters:
         model = merge_adapter(model, folder, base_name=below)
-        tokenizer = load_tokenizer(folder) or tokenizer
+        tokenizer = read_tokenizer(folder) or tokenizer
         below = f"{below} + {folder.name}"
-    return model.to(_final_dtype(parts.folder, options)).eval(), tokenizer
+    dtype = options.dtype
+    if dtype == "auto":
+        config = read_config(parts.folder, trust_remote_code=options.trust_remote_code)
+        dtype = checked_dtype(config.dtype or "float32")
+    return model.to(dtype).eval(), tokenizer
 
 
-def _final_dtype(folder: Path, options: Options) -> Any:
-    if options.dtype != "auto":
-        return options.dtype
-    stated = read_config(folder, trust_remote_code=options.trust_remote_code).dtype
-    return checked_dtype(stated or "float32")
-
-
-def _on_record(model: Any, tokenizer: Any, parts: _Parts, reference: str) -> LoadedModel:
+def _loaded(model: Any, tokenizer: Any, parts: _Parts, reference: str) -> LoadedModel:
     note = read_note(parts.folder)  # a conversion loaded by its own path is still that GGUF file
-    asked = note["add_bos"] if note else None
-    prints = [_base_fingerprint(parts.folder, note)]
-    prints += [files_fingerprint(adapter_files(adapter)) for adapter in parts.adapters]
+    if note is not None:
+        base = f"sha256:{note['sha256']}"
+    else:  # the weights, and the config that says how they are used
+        base = files_fingerprint([*weight_files(parts.folder), parts.folder / "config.json"])
+    fingerprints = [base, *(files_fingerprint(adapter_files(folder)) for folder in parts.adapters)]
     top = parts.adapters[-1].name if parts.adapters else None
     return LoadedModel(
         model=model,
         tokenizer=tokenizer,
         reference=reference,
         name=parts.name if top in (None, parts.name) else f"{parts.name} + {top}",
-        fingerprint="+".join(prints),
-        add_bos=corrected_bos(asked, tokenizer),
+        fingerprint="+".join(fingerprints),
+        add_bos=corrected_bos(note["add_bos"] if note else None, tokenizer),
         context_length=context_length_of(model.config),
         dtype=model.dtype,
         device=model.device,
         adapter=" + ".join(str(a) for a in parts.adapters) or None,
     )
-
-
-def _base_fingerprint(folder: Path, note: dict[str, Any] | None) -> str:
-    """The GGUF file's own hash for a conversion; else over the weights and the config they obey."""
-    if note is not None:
-        return f"sha256:{note['sha256']}"
-    return files_fingerprint([*weight_files(folder), folder / "config.json"])
-
-
-def _path(reference: Reference) -> Path:
-    assert reference.path is not None, "only a hub id has no path"
-    return reference.path
-
-
-def _folder(reference: Reference, *, trust_remote_code: bool) -> Path:
-    if reference.path is not None:
-        return reference.path
-    try:
-        return folder_of(reference.text, trust_remote_code=trust_remote_code)
-    except HubUnreachableError as error:
-        here = names_here()
-        raise ModelNotFoundError(
-            f"{error.what}{nearest(reference.text, here)}",
-            allowed=f"on this machine: {', '.join(here) or 'none'}; or a folder, or a .gguf file",
-            next_step="check the name and the network" + ("" if here else f"; {EMBEDDED_HINT}"),
-        ) from error
-
-
-def _adapter_folder(adapter: str | Path) -> Path:
-    path = Path(adapter).expanduser()
-    if not path.is_dir():
-        reference = resolve(adapter)
-        path = reference.path or _folder(reference, trust_remote_code=False)
-    adapter_files(path)
-    return path
 
 
 def _gguf_config(file: Path) -> Any:
@@ -216,8 +334,9 @@ def _gguf_config(file: Path) -> Any:
         return read_config(folder)
     from transformers import AutoConfig
 
-    from mindshare.models.gguf_file import read_header
-
-    read_header(file)  # a broken file is named before transformers trips over it
-    with quiet_transformers():
-        return AutoConfig.from_pretrained(str(file.parent), gguf_file=file.name)
+    header = read_header(file)  # a broken file is named before transformers trips over it
+    try:
+        with quiet_transformers():
+            return AutoConfig.from_pretrained(str(file.parent), gguf_file=file.name)
+    except Exception as error:  # by the field that is odd
+        raise unreadable(file, header, error) from error

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from mindshare.prompts.columns import parse_columns
-from mindshare.prompts.files import read_chat, read_data, read_text
 from mindshare.prompts.insertion import Insertion, folded, insert, parse_insertions
-from mindshare.prompts.markup import parse_marks
-from mindshare.prompts.prompt import CharRange, Message, MessageRange, Prompt, SpanRange, Spans
-from mindshare.prompts.source import BadRow, DataReader, DataSource
+from mindshare.prompts.parts import DividedPrompt, divided
+from mindshare.prompts.prompt import (
+    CharRange,
+    Message,
+    Prompt,
+)
+from mindshare.prompts.source import BadRow, DataSource, Prompts, read_chat, read_text
 
 __all__ = [
     "BadRow",
     "CharRange",
-    "DataReader",
     "DataSource",
+    "DividedPrompt",
     "Insertion",
     "Message",
-    "MessageRange",
     "Prompt",
-    "SpanRange",
-    "Spans",
+    "Prompts",
+    "divided",
     "folded",
     "insert",
     "parse_columns",
     "parse_insertions",
-    "parse_marks",
     "read_chat",
-    "read_data",
     "read_text",
 ]

@@ -1,24 +1,31 @@
-"""Which column is the prompt, its spans, id, answer and group; and a row's values → a prompt.
+"""Which column is the prompt, its spans, id, answer and group; and which rows are wanted.
 
 Without a mapping the columns are those of these names; `text`, `messages` and `prompt` are three
-names for the content, of which a row has one. Knows no files.
+names for the content, of which a row has one. A filter such as `level>=3` tests a row's values:
+numbers are compared as numbers, also where a file holds them as text; all else as text, character
+by character. A value that is not there counts as an empty text, and is never less or greater.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from mindshare.errors import PromptError, nearest
-from mindshare.prompts.lines import parsed
+from mindshare.errors import PromptError, nearest, some
+from mindshare.limits import are_matches, is_match, pattern_problem
 from mindshare.prompts.prompt import Prompt
+from mindshare.prompts.rows import LONGEST_CELL, Row, parsed
 
 CONTENT = ("text", "messages", "prompt")
-BESIDE = ("spans", "id", "answer", "group")
-PARTS = (*CONTENT, *BESIDE)
+DETAILS = ("spans", "id", "answer", "choices", "group")
+PARTS = (*CONTENT, *DETAILS)
 MAPPING_FORM = f"PART=COLUMN, where PART is one of {', '.join(PARTS)}; PART= for none"
+FILTER_FORM = "COLUMN=VALUE, or with !=, <, <=, >, >=, or ~ and a regular expression"
 _CONTENT_FORMS = {
     "text": "a text",
     "messages": 'a list of {"role", "content"}, or that list as JSON',
@@ -30,86 +37,102 @@ _SPANS_FORM = '{"name": [start, end]}, or that as JSON'
 
 def parse_columns(written: Iterable[str]) -> dict[str, str]:
     """`prompt=question` and the like as a mapping from part to column."""
-    found: dict[str, str] = {}
-    for one in written:
-        part, sign, column = one.partition("=")
+    mapping: dict[str, str] = {}
+    for text in written:
+        part, sign, column = text.partition("=")
         part = part.strip()
         if not sign:
-            raise PromptError(f"{one!r} maps no column", allowed=MAPPING_FORM)
-        if part in found:
+            raise PromptError(f"{text!r} maps no column", allowed=MAPPING_FORM)
+        if part in mapping:
             raise PromptError(f"{part!r} is mapped twice", allowed="each part once")
-        found[part] = column.strip()
-    return found
+        mapping[part] = column.strip()
+    return mapping
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The column of every part (None: no column), and for the content those that may hold it."""
+    """The columns that may hold the content, as (part, column); those of the other parts."""
 
-    content: tuple[tuple[str, str], ...]  # (part, column)
-    beside: Mapping[str, str | None]
+    content: tuple[tuple[str, str], ...]
+    details: Mapping[str, str]  # part → column, of those that have one
     marked: bool = False
 
     @property
     def used(self) -> frozenset[str]:
-        return frozenset([column for _, column in self.content]) | {
-            column for column in self.beside.values() if column is not None
-        }
+        return frozenset((*(column for _, column in self.content), *self.details.values()))
 
     def prompt(self, values: Mapping[str, Any]) -> tuple[Prompt, bool]:
         """The prompt of a row, and whether the row gave it an id of its own."""
-        part, column = self._content_of(values)
-        of = {name: values.get(place) if place else None for name, place in self.beside.items()}
-        own = _id(of["id"])
-        options: dict[str, Any] = {"id": own, "group": _group(of["group"])}
-        options |= {"answer": _answer(of["answer"]), "marked": self.marked}
-        content, spans = _content(part, column, values[column]), _spans(of["spans"])
-        if isinstance(content, str):
-            return Prompt.from_text(content, spans, **options), own is not None
-        return Prompt.from_chat(content, spans, **options), own is not None
-
-    def _content_of(self, values: Mapping[str, Any]) -> tuple[str, str]:
-        there = [place for place in self.content if place[1] in values]
-        full = [place for place in there if values[place[1]] is not None] or there
-        if len(full) == 1:
-            return full[0]
-        what = "holds several prompts" if full else "holds no prompt"
-        raise PromptError(
-            f"the row {what}; fields found: {listed(values)}",
-            allowed=f"one of {', '.join(column for _, column in self.content)}",
-            next_step="mend the row, or say which column it is: --column prompt=NAME",
+        present = [pair for pair in self.content if pair[1] in values]
+        filled = [pair for pair in present if values[pair[1]] is not None] or present
+        if len(filled) != 1:
+            what = "holds several prompts" if filled else "holds no prompt"
+            raise PromptError(
+                f"the row {what}; fields found: {listed(values)}",
+                allowed=f"one of {', '.join(column for _, column in self.content)}",
+                next_step=f"mend the row, or {_which('NAME')}",
+            )
+        content = _content(*filled[0], values[filled[0][1]])
+        _require_short(filled[0][1], content)
+        details = {part: values.get(column) for part, column in self.details.items()}
+        row_id = _id(details.get("id"))
+        build = Prompt.from_text if isinstance(content, str) else Prompt.from_chat
+        prompt = build(
+            content,
+            _spans(details.get("spans")),
+            id=row_id,
+            marked=self.marked,
+            group=_group(details.get("group")),
+            answer=_answer(details.get("answer")),
+            choices=_choices(details.get("choices")),
         )
+        return prompt, row_id is not None
 
 
 def choose_columns(
     mapping: Mapping[str, str],
-    known: Iterable[str] | None,
+    names: Sequence[str] | None,
     *,
     where: str,
     fixed: bool = True,
     marked: bool = False,
 ) -> Columns:
-    """The columns that a mapping and the names there are stand for.
+    """The columns that a mapping and the names of the data stand for.
 
-    `known` None: nothing is known yet. Not `fixed`: rows may have others, and each its own content.
+    `names` None: nothing is known yet. Not `fixed`: these are names of the first rows, others may
+    have more, and each its own content.
     """
-    names = None if known is None else list(known)
     fixed = fixed and names is not None
-    _check_parts(mapping, where)
     for part, column in mapping.items():
+        if part not in PARTS:
+            what = f"a prompt has no part {part!r}{nearest(part, PARTS)}"
+            raise PromptError(what, allowed=MAPPING_FORM)
         if column and names is not None:
             require_column(column, names, where=where, of=f"column {part}={column}")
-    content = tuple((part, mapping[part]) for part in CONTENT if mapping.get(part))
+    content = [(part, mapping[part]) for part in CONTENT if mapping.get(part)]
+    if len(content) > 1:
+        both = " and ".join(part for part, _ in content)
+        raise PromptError(f"{both} are both mapped", where=where, allowed="one of them")
     if not content:
-        content = _content_by_name(mapping, names, where=where, fixed=fixed)
-    present = [part for part in BESIDE if names is None or not fixed or part in names]
-    beside = {part: mapping.get(part, part if part in present else None) or None for part in BESIDE}
-    return Columns(content, beside, marked)
+        possible = [part for part in CONTENT if part not in mapping]
+        present = [part for part in possible if names is None or part in names]
+        if not present:
+            raise _no_content(names or (), where)
+        if fixed and len(present) > 1:
+            raise PromptError(
+                f"several columns may hold the prompt: {listed(present)}",
+                where=where,
+                next_step=_which(present[0], present[0]),
+            )
+        content = [(part, part) for part in (present if fixed else possible)]
+    default = {part: part for part in DETAILS if not fixed or part in (names or ())}
+    chosen = {**default, **{part: mapping[part] for part in DETAILS if part in mapping}}
+    details = {part: column for part, column in chosen.items() if column}
+    return Columns(tuple(content), details, marked)
 
 
-def require_column(column: str, known: Iterable[str], *, where: str, of: str) -> None:
+def require_column(column: str, names: Sequence[str], *, where: str, of: str) -> None:
     """Refuse a column that is not there."""
-    names = list(known)
     if column not in names:
         raise PromptError(
             f"there is no column {column!r}{nearest(column, names)}",
@@ -118,56 +141,28 @@ def require_column(column: str, known: Iterable[str], *, where: str, of: str) ->
         )
 
 
-def _separated(names: Sequence[str]) -> str | None:
-    """What to do where the only name looks like several."""
+def _no_content(names: Sequence[str], where: str) -> PromptError:
+    likely = next((name for name in names if name.lower() in _LIKELY), "NAME")
+    step = _which(likely)
     signs = [sign for sign in ";\t|" if len(names) == 1 and sign in names[0]]
-    if not signs:
-        return None
-    said = "say --format tsv" if signs[0] == "\t" else "save the data with commas"
-    return f"{said}, if the columns are separated by {signs[0]!r}"
+    if signs:  # the only name looks like several
+        advice = "say --format tsv" if signs[0] == "\t" else "save the data with commas"
+        step = f"{advice}, if the columns are separated by {signs[0]!r}"
+    return PromptError(
+        f"no column holds the prompt; columns found: {listed(names)}",
+        where=where,
+        allowed=f"a column named {', '.join(CONTENT)}, or any that is said to be one",
+        next_step=step,
+    )
+
+
+def _which(column: str, part: str = "prompt") -> str:
+    """The way out where the column is not clear: as an option, and in Python."""
+    return f"say which column it is: --column {part}={column}, or column={column!r} in Python"
 
 
 def listed(names: Iterable[Any]) -> str:
-    return ", ".join(map(str, names)) or "none"
-
-
-def _check_parts(mapping: Mapping[str, str], where: str) -> None:
-    for part in mapping:
-        if part not in PARTS:
-            raise PromptError(
-                f"a prompt has no part {part!r}{nearest(part, PARTS)}", allowed=MAPPING_FORM
-            )
-    content = [part for part in CONTENT if mapping.get(part)]
-    if len(content) > 1:
-        raise PromptError(
-            f"{' and '.join(content)} are both mapped", where=where, allowed="one of them"
-        )
-
-
-def _content_by_name(
-    mapping: Mapping[str, str], names: list[str] | None, *, where: str, fixed: bool
-) -> tuple[tuple[str, str], ...]:
-    candidates = [part for part in CONTENT if part not in mapping]
-    there = candidates if names is None else [part for part in candidates if part in names]
-    if not there:
-        raise PromptError(
-            f"no column holds the prompt; columns found: {listed(names or ())}",
-            where=where,
-            allowed=f"a column named {', '.join(CONTENT)}, or any that is said to be one",
-            next_step=_separated(names or [])
-            or f"say which it is: --column prompt={_likely(names or [])}",
-        )
-    if fixed and len(there) > 1:
-        raise PromptError(
-            f"several columns may hold the prompt: {listed(there)}",
-            where=where,
-            next_step=f"say which it is: --column {there[0]}={there[0]}",
-        )
-    return tuple((part, part) for part in (there if fixed else candidates))
-
-
-def _likely(names: Iterable[str]) -> str:
-    return next((name for name in names if name.lower() in _LIKELY), "NAME")
+    return some(names, most=40) or "none"
 
 
 def _content(part: str, column: str, value: Any) -> Any:
@@ -179,6 +174,18 @@ def _content(part: str, column: str, value: Any) -> Any:
     if isinstance(value, list) and part != "text":
         return value
     raise PromptError(f"{column} is {_type(value)}", allowed=_CONTENT_FORMS[part])
+
+
+def _require_short(column: str, content: Any) -> None:
+    """Refuse a text that no model could read, before a tokenizer spends minutes on it."""
+    turns = [content] if isinstance(content, str) else [
+        turn.get("content") for turn in content if isinstance(turn, dict)
+    ]  # fmt: skip
+    length = sum(len(text) for text in turns if isinstance(text, str))
+    if length > LONGEST_CELL:
+        raise PromptError(
+            f"{column} has {length:,} characters", allowed=f"at most {LONGEST_CELL:,}"
+        )
 
 
 def _spans(value: Any) -> dict[str, Any] | None:
@@ -219,7 +226,167 @@ def _answer(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _choices(value: Any) -> tuple[str, ...] | None:
+    """A list of answers, as such or as JSON."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = None
+    if not isinstance(value, list | tuple) or not value:
+        raise PromptError("choices can't be read", allowed='a list: ["left", "right"]')
+    return tuple(str(_answer(one)) for one in value)
+
+
 def _type(value: Any) -> str:
     if value is None:
         return "empty"
     return "nan" if value != value else type(value).__name__
+
+
+Number = int | float | Decimal
+_FILTER = re.compile(
+    r"(?P<column>[^=!<>~]*(?:![^=!<>~]+)*)(?P<sign>==|!=|<=|>=|=|<|>|~)(?P<value>.*)", re.DOTALL
+)
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_ORDER = ("<", "<=", ">", ">=")
+_ROWS_AHEAD, _BYTES_AHEAD = 256, 4 << 20
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One test of a row; `written` is its text, `number` the value as a number if it is one."""
+
+    written: str
+    column: str
+    sign: str
+    value: str
+    number: Number | None
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        value = values.get(self.column)
+        if self.sign == "~":
+            return self._matches(_text(value))
+        if value is None and self.sign in _ORDER:
+            return False
+        number = None if self.number is None else _number(value)
+        if number is not None:
+            return _COMPARE[self.sign](number, self.number)
+        if self.number is not None and self.sign in _ORDER:  # a word is not less than 3
+            return False
+        # true, True and TRUE are the same
+        wanted = self.value.lower() if isinstance(value, bool) else self.value
+        return _COMPARE[self.sign](_text(value), wanted)
+
+    def _matches(self, text: str) -> bool:
+        try:
+            return is_match(self.value, text)
+        except TimeoutError as error:
+            raise PromptError(
+                f"the regular expression {self.value!r} runs away: {error} for {len(text):,} "
+                "characters",
+                where=f"filter {self.written!r}",
+                next_step="write it without repeats inside repeats, such as (a+)+, and without "
+                "choices that overlap, such as (a|aa)+",
+            ) from None
+
+
+def tested(rows: Iterable[Row], filters: Sequence[Filter]) -> Iterator[tuple[Row, bool]]:
+    """Each row, and whether every filter holds of it.
+
+    A pattern that might run away is matched by another process. That takes 0.3 ms for one text and
+    little more for many, so some rows are read ahead for it.
+    """
+    if not any(test.sign == "~" for test in filters):
+        yield from ((row, all(test.holds(row.values) for test in filters)) for row in rows)
+        return
+    for group in _groups(rows):
+        verdicts = _verdicts(group, filters)
+        if verdicts is not None:
+            yield from zip(group, verdicts, strict=True)
+        else:  # one at a time: the row that takes too long may be behind the last that is wanted
+            yield from ((row, all(test.holds(row.values) for test in filters)) for row in group)
+
+
+def _verdicts(rows: Sequence[Row], filters: Sequence[Filter]) -> list[bool] | None:
+    """Whether all filters hold, row by row; None if a pattern takes too long for them together."""
+    verdicts = [True] * len(rows)
+    for test in sorted(filters, key=lambda test: test.sign == "~"):  # patterns last
+        left = [index for index, holds in enumerate(verdicts) if holds]
+        values = [rows[index].values for index in left]
+        if test.sign == "~":
+            try:
+                found = are_matches(test.value, [_text(one.get(test.column)) for one in values])
+            except TimeoutError:
+                return None
+        else:
+            found = [test.holds(one) for one in values]
+        for index, holds in zip(left, found, strict=True):
+            verdicts[index] = holds
+    return verdicts
+
+
+def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Some rows at a time; an error of the reading comes after the rows that were read before."""
+    source, group, size = iter(rows), list[Row](), 0
+    while True:
+        try:
+            row = next(source)
+        except StopIteration:
+            yield group
+            return
+        except PromptError:
+            yield group
+            raise
+        group.append(row)
+        size += row.size
+        if len(group) == _ROWS_AHEAD or size > _BYTES_AHEAD:
+            yield group
+            group, size = [], 0
+
+
+def parse_filter(written: str) -> Filter:
+    match = _FILTER.fullmatch(written)
+    column = match["column"].strip() if match else ""
+    if match is None or not column:
+        raise PromptError(f"the filter {written!r} cannot be read", allowed=FILTER_FORM)
+    sign, value = match["sign"].replace("==", "="), match["value"].strip()
+    if sign == "~":
+        problem = pattern_problem(value)
+        if problem is not None:
+            raise PromptError(
+                f"the regular expression {value!r} is invalid: {problem}",
+                where=f"filter {written!r}",
+                next_step="escape special characters with a backslash",
+            )
+    return Filter(written, column, sign, value, _number(value))
+
+
+def _number(value: Any) -> Number | None:
+    """The number that a value is or writes; whole numbers exactly."""
+    if isinstance(value, Number) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        return float(value)
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool | list | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)

@@ -1,8 +1,7 @@
-"""What people write (`/ *55`, `random-sentence`, `file:PATH`) becomes insertions, a prompt and an
-inserted text become a prompt with a span `inserted`.
+"""Text inserted in a prompt: what people write (`/ *55`, `random-sentence`, `file:PATH`), and the
+prompt with that text in it and a span `inserted` around it.
 
-An insertion says what and where. How many tokens that makes is decided by whoever has a tokenizer:
-this module knows characters only.
+An insertion says what and where; how many tokens that makes depends on the tokenizer.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 from mindshare.errors import PromptError, SelectionError, nearest
-from mindshare.prompts.files import read_text
 from mindshare.prompts.prompt import SPAN_NAME, MessageRange, Prompt, SpanRange
+from mindshare.prompts.source import read_text
 
 INSERTED = "inserted"
 QUESTION = "question"
@@ -33,6 +32,7 @@ TEXT_FORMS = (
 )
 MOST = 1_000_000  # repetitions: far beyond any context
 SHOWN = 24  # characters of a text that its name shows
+_LIKE_A_COUNT = re.compile(r"[-+.,\s]*(\d|$)")
 
 
 @dataclass(frozen=True)
@@ -71,29 +71,36 @@ def check_place(place: str) -> None:
 def parse_insertions(
     text: str | Sequence[str], *, places: str | Sequence[str] = "between", seed: int = 0
 ) -> list[Insertion]:
-    """Every insertion at every place, each with a name of its own."""
-    texts = [text] if isinstance(text, str) else list(text)
-    spots = [places] if isinstance(places, str) else list(places)
-    written = [one for given in texts for one in _written(given)]
-    _check_list([one.exact for one in written], "text to insert", TEXT_FORMS)
-    _check_list(spots, "place to insert at", PLACE_FORMS)
+    """Every insertion at every place, each with a name that no other has."""
+    texts, places = _texts(text, "insert"), _texts(places, "at")
+    written = [part for each in texts for part in _written(each)]
+    _check_list([part.exact for part in written], "text to insert", TEXT_FORMS)
+    _check_list(places, "place to insert at", PLACE_FORMS)
+    several = len(places) > 1
     return [
-        Insertion(one.text, f"{name} at {place}" if spots[1:] else name, place, seed, one.tokens)
-        for one, name in zip(written, _names(written), strict=True)
-        for place in spots
+        Insertion(part.text, f"{name} at {place}" if several else name, place, seed, part.tokens)
+        for part, name in zip(written, _names(written), strict=True)
+        for place in places
     ]
+
+
+def _texts(given: Any, name: str) -> list[str]:
+    texts = list(given) if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        form = "a text, or a list of texts"
+        raise SelectionError(f"{name}={given!r} can't be read", allowed=form)
+    return texts
 
 
 def _check_list(names: Sequence[str], what: str, allowed: str) -> None:
     if not names:
         raise SelectionError(f"there is no {what}", allowed=allowed)
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise SelectionError(f"{name} is given twice", next_step="leave out one of them")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise SelectionError(f"{name} is given twice", next_step="leave out one of them")
 
 
-@dataclass(frozen=True)
-class _Written:
+class _Written(NamedTuple):
     """An insertion as it was written: a name for people, and one that no other text has."""
 
     text: str | None
@@ -102,36 +109,33 @@ class _Written:
     tokens: int | None = None
 
 
-def _written(given: str) -> Iterator[_Written]:
-    if not given:
+def _written(text: str) -> Iterator[_Written]:
+    if not text:
         raise SelectionError("the text to insert is empty", allowed=TEXT_FORMS)
-    unit, star, counts = given.rpartition("*")
-    if given.startswith("file:"):
-        path = given.removeprefix("file:")
+    unit, star, counts = text.rpartition("*")
+    if text.startswith("file:"):
+        path = text.removeprefix("file:")
         yield _Written(read_text(path).text, f"file {Path(path).name}", f"file {path}")
-    elif given == RANDOM_SENTENCE:
+    elif text == RANDOM_SENTENCE:
         yield _Written(None, "random sentence", RANDOM_SENTENCE)
     elif star and _LIKE_A_COUNT.match(counts):
-        for count in _counts(counts, given):
+        for count in _counts(counts, text):
             yield _repeated(unit, count)
     else:
-        close = nearest(given, [RANDOM_SENTENCE])
-        if close and not given.startswith(RANDOM_SENTENCE):
-            raise SelectionError(f"{given!r} looks like a slip{close}", allowed=TEXT_FORMS)
-        yield _Written(given, _short(given), repr(given))
+        close = nearest(text, [RANDOM_SENTENCE])
+        if close and not text.startswith(RANDOM_SENTENCE):
+            raise SelectionError(f"{text!r} looks like a slip{close}", allowed=TEXT_FORMS)
+        yield _Written(text, _short(text), repr(text))
 
 
-_LIKE_A_COUNT = re.compile(r"[-+.,\s]*(\d|$)")
-
-
-def _counts(written: str, given: str) -> list[int]:
+def _counts(written: str, text: str) -> list[int]:
     words = [word.strip() for word in written.split(",")]
     numbers = [int(word) if word.isascii() and word.isdigit() else -1 for word in words]
     if all(0 <= number <= MOST for number in numbers):
         return numbers
     raise SelectionError(
         f"{written.strip()!r} does not say how often to repeat it (0 to {MOST:,})",
-        where=f"insertion {given!r}",
+        where=f"insertion {text!r}",
         allowed=TEXT_FORMS,
         next_step="a text that has this * in it for its own sake can be given as file:PATH",
     )
@@ -154,12 +158,12 @@ def _short(text: str) -> str:
 
 def _names(written: Sequence[_Written]) -> Iterator[str]:
     """The short names; where texts would share one, the exact one or a number."""
-    shared = Counter(["without", *(one.short for one in written)])
-    for at, one in enumerate(written):
-        if shared[one.short] == 1:
-            yield one.short
+    shared = Counter(["without", *(part.short for part in written)])
+    for number, part in enumerate(written, start=1):
+        if shared[part.short] == 1:
+            yield part.short
         else:
-            yield one.exact if len(one.exact) <= 2 * SHOWN else f"{one.short} ({at + 1})"
+            yield part.exact if len(part.exact) <= 2 * SHOWN else f"{part.short} ({number})"
 
 
 def insert(prompt: Prompt, text: str, place: str, *, seed: int = 0) -> Prompt:
@@ -177,38 +181,34 @@ def insert(prompt: Prompt, text: str, place: str, *, seed: int = 0) -> Prompt:
     if not text:
         return prompt
     spans = {
-        name: tuple(part for range_ in ranges for part in _around(range_, message, at, len(text)))
+        name: tuple(part for range_ in ranges for part in _moved(range_, message, at, len(text)))
         for name, ranges in prompt.spans.items()
     }
     if prompt.messages is None:
         whole = prompt.text or ""
         spans[INSERTED] = ((at, at + len(text)),)
         return replace(prompt, text=whole[:at] + text + whole[at:], spans=spans)
-    content = prompt.messages[message].content
-    spans[INSERTED] = ((message, at, at + len(text)),)
     turns = list(prompt.messages)
+    content = turns[message].content
+    spans[INSERTED] = ((message, at, at + len(text)),)
     turns[message] = replace(turns[message], content=content[:at] + text + content[at:])
     return replace(prompt, messages=tuple(turns), spans=spans)
 
 
-def _around(range_: SpanRange, message: int, at: int, length: int) -> Iterator[SpanRange]:
+def _moved(range_: SpanRange, message: int, at: int, length: int) -> Iterator[SpanRange]:
     """A range of the prompt as it was, in the prompt with the inserted text."""
     *index, start, end = range_
     if (index and index[0] != message) or end <= at:
         yield range_
         return
     if start < at:
-        yield _range(index, start, at)
-    yield _range(index, max(start, at) + length, end + length)
-
-
-def _range(index: Sequence[int], start: int, end: int) -> SpanRange:
-    return (index[0], start, end) if index else (start, end)
+        yield cast(SpanRange, (*index, start, at))
+    yield cast(SpanRange, (*index, max(start, at) + length, end + length))
 
 
 def _point(prompt: Prompt, place: str, seed: int) -> tuple[int, int]:
     """The message (0 for a text) and the character before which the text goes."""
-    contents = _contents(prompt)
+    contents = [turn.content for turn in prompt.messages or ()] or [prompt.text or ""]
     if place == "random":
         return _random_point(contents, seed)
     if place == "end":
@@ -222,12 +222,6 @@ def _point(prompt: Prompt, place: str, seed: int) -> tuple[int, int]:
     if place != "between" or "user" not in roles:
         return 0, 0
     return len(roles) - 1 - roles[::-1].index("user"), 0  # the last one asks
-
-
-def _contents(prompt: Prompt) -> list[str]:
-    if prompt.messages is None:
-        return [prompt.text or ""]
-    return [turn.content for turn in prompt.messages]
 
 
 def _beside(prompt: Prompt, kind: str, name: str) -> tuple[int, int]:
@@ -271,18 +265,16 @@ def folded(prompt: Prompt) -> Prompt:
             allowed="at least one user message",
         )
     systems = [index for index, role in enumerate(roles) if role == SYSTEM]
-    spans = _whole(prompt, SYSTEM, systems) | _whole(prompt, QUESTION, [roles.index("user")])
+    spans: dict[str, tuple[SpanRange, ...]] = {}
+    for name, indices in ((SYSTEM, systems), (QUESTION, [roles.index("user")])):
+        lengths = [(index, len((prompt.messages or ())[index].content)) for index in indices]
+        ranges = tuple((index, 0, length) for index, length in lengths if length)
+        if ranges:
+            spans[name] = ranges
     prompt = replace(prompt, spans={**spans, **prompt.spans})
     for index in reversed(systems):  # the last goes first, so that several keep their order
         prompt = _folded_once(prompt, index)
     return prompt
-
-
-def _whole(prompt: Prompt, name: str, indices: Sequence[int]) -> dict[str, tuple[SpanRange, ...]]:
-    """A span of that name around these messages; none if they are empty."""
-    lengths = [(index, len((prompt.messages or ())[index].content)) for index in indices]
-    ranges = tuple((index, 0, length) for index, length in lengths if length)
-    return {name: ranges} if ranges else {}
 
 
 def _folded_once(prompt: Prompt, system: int) -> Prompt:

@@ -1,7 +1,10 @@
-"""Text or chat messages, with named character spans, become one frozen `Prompt`.
+"""A text or chat messages, with named character spans, as one frozen `Prompt`.
 
-Spans are character ranges, half-open, counted in code points. This module does not know
-tokenizers, chat templates or files: a chat stays a list of messages until a tokenizer renders it.
+Spans are half-open character ranges, counted in code points. A chat stays a list of messages until
+a tokenizer renders it. Spans may also be marked in the text, `look at <<map>>###<</map>> now`:
+marks nest, and a name may be marked several times. Only `<<name>>` and `<</name>>` are marks,
+anything else stays text. There is no escape: a text that holds such marks for its own sake is read
+without marks and given its spans as character ranges.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from mindshare.errors import PromptError
-from mindshare.prompts.markup import parse_marks
 
 CharRange: TypeAlias = tuple[int, int]
 """(start, end) in a text."""
@@ -24,6 +26,7 @@ SpanRange: TypeAlias = CharRange | MessageRange
 Spans: TypeAlias = Mapping[str, tuple[SpanRange, ...]]
 
 SPAN_NAME = re.compile(r"[A-Za-z][\w-]*")
+MARK = re.compile(rf"<<(?P<close>/?)(?P<name>{SPAN_NAME.pattern})>>")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Prompt:
     A name may have several ranges: `(start, end)` in a text, `(message, start, end)` in a chat.
     The id defaults to the first 12 hex digits of the SHA-256 of content and spans. `place` is where
     it was read (a file, a line), for messages only. Prompts that share a `group` are resampled
-    together; the `answer` is kept, not measured. Neither changes the id.
+    together; the `answer` and its `choices` are what a
+    knock-out is judged by. None of them changes the id.
     """
 
     text: str | None = None
@@ -63,19 +67,26 @@ class Prompt:
     place: str | None = field(default=None, compare=False, repr=False)
     group: str | None = None
     answer: str | None = None
+    choices: tuple[str, ...] | None = None  # answers that the right one is told from
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.messages is None):
             raise PromptError("a prompt is either a text or a chat", allowed="exactly one of both")
+        if self.messages is not None and not self.messages:
+            raise PromptError("the chat has no messages", allowed="at least one message")
+        if self.messages and not any(message.content for message in self.messages):
+            raise PromptError("the chat is empty", allowed="at least one message with content")
         if self.text is not None:
-            _check_text(self.text)
-        else:
-            _check_messages(self.messages or ())
+            if not isinstance(self.text, str):
+                raise PromptError(f"the prompt is {type(self.text).__name__}, not text")
+            if not self.text:
+                raise PromptError("the prompt is empty", allowed="at least one character")
+            _refuse_surrogates(self.text, "the text")
         spans = {str(name): self._ranges(str(name), value) for name, value in self.spans.items()}
         object.__setattr__(self, "spans", spans)
         for name in ("id", "group", "answer"):
             _check_label(name, getattr(self, name))
-        object.__setattr__(self, "id", self.id or self._content_hash())
+        object.__setattr__(self, "id", self.id or self.content_hash())
 
     @classmethod
     def from_text(
@@ -87,14 +98,15 @@ class Prompt:
         marked: bool = False,
         group: str | None = None,
         answer: str | None = None,
+        choices: tuple[str, ...] | None = None,
     ) -> Prompt:
         """A prompt from a text; with `marked`, `<<name>>…<</name>>` in it becomes spans."""
-        found: dict[str, tuple[SpanRange, ...]] = {}
+        marks: dict[str, tuple[CharRange, ...]] = {}
         if marked:
             text, marks = parse_marks(text)
-            found.update(marks)
-        spans = _joined(spans, found)
-        return cls(text=text, spans=spans, id=id or "", group=group, answer=answer)
+        joined = _joined(spans, marks)
+        details = {"group": group, "answer": answer, "choices": choices}
+        return cls(text=text, spans=joined, id=id or "", **details)  # type: ignore[arg-type]
 
     @classmethod
     def from_chat(
@@ -106,47 +118,58 @@ class Prompt:
         marked: bool = False,
         group: str | None = None,
         answer: str | None = None,
+        choices: tuple[str, ...] | None = None,
     ) -> Prompt:
         """A prompt from chat messages; with `marked`, marks in any content become spans."""
-        turns = [as_message(message, index) for index, message in enumerate(messages)]
-        found: dict[str, tuple[SpanRange, ...]] = {}
+        turns = [_as_message(message, index) for index, message in enumerate(messages)]
+        marks: dict[str, list[MessageRange]] = {}
         for index, turn in enumerate(turns if marked else ()):
-            content, marks = parse_marks(turn.content, where=f"message {index}")
+            content, ranges_of = parse_marks(turn.content, where=f"message {index}")
             turns[index] = Message(turn.role, content)
-            for name, ranges in marks.items():
-                found[name] = (*found.get(name, ()), *((index, *range_) for range_ in ranges))
-        spans = _joined(spans, found)
-        return cls(messages=tuple(turns), spans=spans, id=id or "", group=group, answer=answer)
+            for name, ranges in ranges_of.items():
+                marks.setdefault(name, []).extend((index, *range_) for range_ in ranges)
+        joined = _joined(spans, marks)
+        details = {"group": group, "answer": answer, "choices": choices}
+        return cls(messages=tuple(turns), spans=joined, id=id or "", **details)  # type: ignore[arg-type]
 
     def _ranges(self, name: str, value: Any) -> tuple[SpanRange, ...]:
+        """The ranges of a span, one or several as Python or JSON write them, checked and sorted."""
         if not SPAN_NAME.fullmatch(name):
             raise PromptError(
                 f"{name!r} cannot name a span",
                 allowed="a letter, then letters, digits, _ and -",
             )
-        ranges = tuple(sorted(_as_ranges(name, value, width=2 if self.messages is None else 3)))
+        is_list = isinstance(value, Sequence) and not isinstance(value, str)
+        ranges = value if is_list and value and isinstance(value[0], Sequence) else [value]
         for range_ in ranges:
             self._check_range(name, range_)
-        return ranges
+        return tuple(sorted(tuple(range_) for range_ in ranges))
 
-    def _check_range(self, name: str, range_: SpanRange) -> None:
+    def _check_range(self, name: str, range_: Any) -> None:
+        form = "[start, end]" if self.messages is None else "[message, start, end]"
+        sized = isinstance(range_, Sequence) and len(range_) == form.count(",") + 1
+        if not sized or not all(type(bound) is int for bound in range_):
+            raise PromptError(
+                f"span {name!r} is {range_!r}, not a character range",
+                allowed=f"{form} or a list of them, all integers",
+            )
         *message, start, end = range_
         content = self.text or ""
         if self.messages is not None:
             if not 0 <= message[0] < len(self.messages):
                 raise PromptError(
-                    f"span {name!r} {range_} names message {message[0]}",
+                    f"span {name!r} {tuple(range_)} names message {message[0]}",
                     allowed=f"0 to {len(self.messages) - 1}",
                 )
             content = self.messages[message[0]].content
         if not 0 <= start < end <= len(content):
             problem = "is empty" if start == end else "is reversed" if start > end else "is outside"
             raise PromptError(
-                f"span {name!r} {range_} {problem}; the text has {len(content)} characters",
+                f"span {name!r} {tuple(range_)} {problem}; the text has {len(content)} characters",
                 allowed=f"0 <= start < end <= {len(content)}",
             )
 
-    def _content_hash(self) -> str:
+    def content_hash(self) -> str:
         content: Any = self.text
         if self.messages is not None:
             content = [[message.role, message.content] for message in self.messages]
@@ -154,49 +177,72 @@ class Prompt:
         return sha256(stable.encode()).hexdigest()[:12]
 
 
-def as_message(value: Message | Mapping[str, Any], index: int) -> Message:
-    """A `Message` from a message or from a `{"role": …, "content": …}` mapping."""
+def parse_marks(
+    text: str, *, where: str | None = None
+) -> tuple[str, dict[str, tuple[CharRange, ...]]]:
+    """The text without its marks, and per name the ranges it marked in that clean text."""
+    clean: list[str] = []
+    length = copied = 0
+    opened: list[tuple[str, int, int]] = []  # name, start in the clean text, position of the mark
+    spans: dict[str, list[CharRange]] = {}
+
+    def problem(what: str, position: int) -> PromptError:
+        line = text.count("\n", 0, position) + 1
+        column = position - text.rfind("\n", 0, position)
+        return PromptError(
+            f"{what}, at character {position} (line {line}, column {column})",
+            where=where,
+            allowed="<<name>>…<</name>>, well nested and not empty",
+        )
+
+    for mark in MARK.finditer(text):
+        clean.append(text[copied : mark.start()])
+        length += mark.start() - copied
+        copied = mark.end()
+        if not mark["close"]:
+            opened.append((mark["name"], length, mark.start()))
+            continue
+        if not opened:
+            raise problem(f"{mark[0]} closes nothing", mark.start())
+        name, start, position = opened.pop()
+        if name != mark["name"]:
+            raise problem(f"{mark[0]} stands where <</{name}>> is due", mark.start())
+        if start == length:
+            raise problem(f"mark <<{name}>> encloses nothing", position)
+        spans.setdefault(name, []).append((start, length))
+    if opened:
+        name, _, position = opened[-1]
+        raise problem(f"mark <<{name}>> is never closed", position)
+    return "".join(clean) + text[copied:], {name: tuple(sorted(r)) for name, r in spans.items()}
+
+
+def placed(error: PromptError, place: str, *, next_step: str | None = None) -> PromptError:
+    """The same error with the place of its row, message or file before its own."""
+    where = place if error.where in (None, place) else f"{place}, {error.where}"
+    step = next_step or error.next_step
+    return PromptError(error.what, where=where, allowed=error.allowed, next_step=step)
+
+
+def _as_message(value: Message | Mapping[str, Any], index: int) -> Message:
     if isinstance(value, Message):
         return value
     if not isinstance(value, Mapping) or not {"role", "content"} <= set(value):
-        found = ", ".join(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
+        fields = ", ".join(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
         raise PromptError(
-            f"message {index} needs the fields role and content; found: {found or 'nothing'}",
+            f"message {index} needs the fields role and content; found: {fields or 'nothing'}",
             allowed='{"role": "user", "content": "…"}',
         )
     try:
         return Message(value["role"], value["content"])
     except PromptError as error:
-        raise PromptError(error.what, where=f"message {index}", allowed=error.allowed) from None
+        raise placed(error, f"message {index}") from None
 
 
-def _as_ranges(name: str, value: Any, width: int) -> list[SpanRange]:
-    """One range or several, as Python or JSON write them, as a list of integer tuples."""
-    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise _bad_range(name, value, width)
-    several = value if isinstance(value[0], Sequence) else [value]
-    for range_ in several:
-        sized = isinstance(range_, Sequence) and len(range_) == width
-        if not sized or not all(type(bound) is int for bound in range_):
-            raise _bad_range(name, range_, width)
-    return [tuple(range_) for range_ in several]
-
-
-def _bad_range(name: str, value: Any, width: int) -> PromptError:
-    form = "[start, end]" if width == 2 else "[message, start, end]"
-    return PromptError(
-        f"span {name!r} is {value!r}, not a character range",
-        allowed=f"{form} or a list of them, all integers",
-    )
-
-
-def _joined(
-    given: Mapping[str, Any] | None, marked: dict[str, tuple[SpanRange, ...]]
-) -> dict[str, Any]:
-    twice = sorted(set(given or {}) & set(marked))
+def _joined(spans: Mapping[str, Any] | None, marks: Mapping[str, Any]) -> dict[str, Any]:
+    twice = sorted(set(spans or {}) & set(marks))
     if twice:
         raise PromptError(f"span {twice[0]!r} is both given and marked in the text")
-    return {**(given or {}), **marked}
+    return {**(spans or {}), **marks}
 
 
 def _check_label(name: str, value: Any) -> None:
@@ -207,21 +253,6 @@ def _check_label(name: str, value: Any) -> None:
     if name == "group" and not value:
         raise PromptError("the prompt's group is empty", allowed="a text, or None for no group")
     _refuse_surrogates(value, f"the {name}")
-
-
-def _check_text(text: str) -> None:
-    if not isinstance(text, str):
-        raise PromptError(f"the prompt is {type(text).__name__}, not text")
-    if not text:
-        raise PromptError("the prompt is empty", allowed="at least one character")
-    _refuse_surrogates(text, "the text")
-
-
-def _check_messages(messages: tuple[Message, ...]) -> None:
-    if not messages:
-        raise PromptError("the chat has no messages", allowed="at least one message")
-    if not any(message.content for message in messages):
-        raise PromptError("the chat is empty", allowed="at least one message with content")
 
 
 def _refuse_surrogates(text: str, where: str) -> None:

@@ -1,27 +1,46 @@
-"""A `DataSource`, what is to be read and how, becomes a `DataReader`: prompts one at a time.
+"""A `DataSource` says what is to be read and how; opened, it gives `Prompts`, read row by row.
 
 What is wrong with the request is refused when the source is opened. A row that cannot be used stops
-the reading with its place, or is left out and listed in `bad`; it never vanishes. Knows no models.
+the reading, or is left out and listed in `bad`; it never vanishes. The data is read anew each time
+the prompts are gone through; what is held meanwhile is 8 bytes of hash per id. Also here: the one
+prompt of a text file or a chat file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import heapq
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from hashlib import blake2b, sha256
+from itertools import count, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mindshare.errors import PromptError, nearest
-from mindshare.prompts.columns import Columns, choose_columns, require_column
-from mindshare.prompts.filters import Filter, parse_filter
+from mindshare.prompts.columns import (
+    DETAILS,
+    Columns,
+    Filter,
+    choose_columns,
+    listed,
+    parse_filter,
+    require_column,
+    tested,
+)
 from mindshare.prompts.formats import AUTO, open_rows
-from mindshare.prompts.prompt import Prompt
-from mindshare.prompts.rows import Row
-from mindshare.prompts.sampling import sampled
+from mindshare.prompts.prompt import Prompt, placed
+from mindshare.prompts.rows import Rows, checked_path, decoded, parsed
 
 STOP, SKIP = BAD_ROWS = ("stop", "skip")
-LOOKED_AT = 100  # rows whose columns are known before the reading begins, where rows have their own
+KEPT_ROWS = 1_000  # of a sample: drawn once; of a larger one the numbers, and it is read again
+FIRST_ROWS = 100  # whose columns are looked at before the reading, where rows have their own
+_EARLIER = (
+    "an earlier row"  # where only 64-bit hashes agree: 3 in 100 million files of a million rows
+)
+CHAT_FORM = 'a list of {"role", "content"}, or {"messages": [...], "spans": {...}, "id": "..."}'
 
 
 class BadRow(NamedTuple):
@@ -29,12 +48,6 @@ class BadRow(NamedTuple):
 
     place: str
     reason: str
-
-
-class _Item(NamedTuple):
-    place: str
-    prompt: Prompt
-    named: bool  # by the row, not by its content
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ class DataSource:
     without a sample, what follows them is not read. `bad_rows`: stop there, or skip and list them.
     """
 
-    where: str | Path
+    where: str | Path | Rows
     format: str = AUTO
     columns: Mapping[str, str] = field(default_factory=dict)
     filters: tuple[str, ...] = ()
@@ -57,33 +70,8 @@ class DataSource:
     bad_rows: str = STOP
     marked: bool = False
 
-    def open(self) -> DataReader:
-        """Everything that is wrong with the request is refused here."""
-        self._check_numbers()
-        filters = tuple(parse_filter(written) for written in self.filters)
-        rows = open_rows(str(self.where), self.format)
-        wanted = {one.column for one in filters}
-        if rows.columns is None:
-            reading = rows.read(None)
-            first = list(islice(reading, LOOKED_AT))
-            known = dict.fromkeys(name for row in first for name in row.values or ())
-            columns = self._columns(list(known) or None, rows.name, fixed=False)
-            self._check_filters(filters, list(known) or None, rows.name)
-            return DataReader(self, rows.name, chain(first, reading), columns, filters)
-        columns = self._columns(list(rows.columns), rows.name, fixed=True)
-        self._check_filters(filters, list(rows.columns), rows.name)
-        return DataReader(self, rows.name, rows.read(columns.used | wanted), columns, filters)
-
-    def _columns(self, known: list[str] | None, where: str, *, fixed: bool) -> Columns:
-        return choose_columns(self.columns, known, where=where, fixed=fixed, marked=self.marked)
-
-    def _check_filters(
-        self, filters: tuple[Filter, ...], known: list[str] | None, where: str
-    ) -> None:
-        for one in filters if known is not None else ():
-            require_column(one.column, known or (), where=where, of=f"filter {one.written!r}")
-
-    def _check_numbers(self) -> None:
+    def open(self) -> Prompts:
+        """The prompts, none of them read yet; raises if anything about the request is wrong."""
         for name, value in (("sample", self.sample), ("limit", self.limit)):
             if value is not None and value < 1:
                 raise PromptError(f"{name} is {value}", allowed="1, 2, 3, …")
@@ -92,104 +80,298 @@ class DataSource:
                 f"what to do about bad rows is {self.bad_rows!r}{nearest(self.bad_rows, BAD_ROWS)}",
                 allowed=" or ".join(BAD_ROWS),
             )
+        filters = tuple(parse_filter(written) for written in self.filters)
+        where = self.where
+        rows = where if isinstance(where, Rows) else open_rows(str(where), self.format)
+        names = rows.columns
+        if names is None:
+            first = islice(rows.read(None), FIRST_ROWS)
+            names = tuple(dict.fromkeys(name for row in first for name in row.values)) or None
+        columns = choose_columns(
+            self.columns,
+            names,
+            where=rows.name,
+            fixed=rows.columns is not None,
+            marked=self.marked,
+        )
+        for test in filters:
+            if names is not None:
+                require_column(test.column, names, where=rows.name, of=f"filter {test.written!r}")
+        return Prompts(self, rows, columns, filters)
 
 
-class DataReader:
-    """The prompts of a source, once, one at a time.
+@dataclass
+class _Tally:
+    """What one pass over the data has counted so far."""
 
-    `bad` lists the rows that were left out so far; `rows` counts those read, `kept` the prompts.
+    rows: int = 0
+    kept: int = 0
+    bad: list[BadRow] = field(default_factory=list)
+    repeated: dict[int, str] = field(default_factory=dict)  # index in `bad` → id that came before
+
+
+class _GoodRow(NamedTuple):
+    number: int  # of the row, from 1
+    prompt: Prompt
+    has_id: bool  # of its own; else the id is a hash of the content
+
+
+class Prompts:
+    """The prompts of a source, one at a time, as often as needed.
+
+    `bad` lists the rows that were left out: so far in the latest pass, for good once a pass has
+    come to its end. Then `len` is known, too.
     """
 
     def __init__(
-        self,
-        source: DataSource,
-        name: str,
-        rows: Iterator[Row],
-        columns: Columns,
-        filters: tuple[Filter, ...],
+        self, source: DataSource, rows: Rows, columns: Columns, filters: tuple[Filter, ...]
     ) -> None:
-        self.source, self.name = source, name
-        self.bad: list[BadRow] = []
-        self.rows = self.kept = 0
+        self.source, self.name = source, rows.name
         self._rows, self._columns, self._filters = rows, columns, filters
-        self._places: dict[str, str] = {}  # of every id, without the name of the data
-        self._again: dict[str, int] = {}  # how often a content came, where it came again
-        self._prompts = self._all()
+        self._tally = _Tally()
+        # What was drawn (the rows, or the numbers of more than are kept), and all that pass.
+        self._sample: tuple[list[_GoodRow] | frozenset[int], _Tally] | None = None
+        self._digest: bytes | None = None  # of all ids, once they have been read
 
-    def __iter__(self) -> DataReader:
-        return self
+    @property
+    def bad(self) -> list[BadRow]:
+        return self._tally.bad
 
-    def __next__(self) -> Prompt:
-        return next(self._prompts)
+    def __len__(self) -> int:
+        # A TypeError is what list() and the like expect where a length is not known.
+        if self._digest is None:
+            raise TypeError(
+                "prompts are counted by reading them: go through them, or use counted()"
+            )
+        return self._tally.kept
 
-    def _all(self) -> Iterator[Prompt]:
-        items: Iterator[_Item] = (item for _, item in self._numbered())
-        if self.source.sample is not None:
-            items = sampled(self._numbered(), self.source.sample, seed=self.source.sample_seed)
-        for prompt in islice(self._named(items), self.source.limit):
-            self.kept += 1
+    def counted(self) -> int:
+        """How many there are; reads all of them once, unless that was done."""
+        if self._digest is None:
+            for _ in self:
+                pass
+        return self._tally.kept
+
+    def __iter__(self) -> Iterator[Prompt]:
+        tally, digest = _Tally(), blake2b(digest_size=16)
+        if self._digest is None:
+            self._tally = tally
+        limit = None if self.source.limit is None else min(self.source.limit, sys.maxsize)
+        for prompt in islice(self._distinct(tally), limit):
+            tally.kept += 1
+            digest.update(f"{prompt.id}\0".encode())
             yield prompt
-        if not self.kept:
-            raise self._nothing()
+        if not tally.kept:
+            raise self._no_prompts(tally)
+        if tally.repeated:
+            places = self._places_of(set(tally.repeated.values()))
+            for index, name in tally.repeated.items():
+                reason = f"the id {name!r} is also that of {places.get(name, _EARLIER)}"
+                tally.bad[index] = tally.bad[index]._replace(reason=reason)
+        if self._digest not in (None, digest.digest()):
+            raise PromptError(
+                "the data is not what it was when it was first read",
+                where=self.name,
+                next_step="leave it as it is until everything is measured",
+            )
+        self._digest = digest.digest()
 
-    def _numbered(self) -> Iterator[tuple[int, _Item]]:
-        """What the rows that pass the filters say, with the rows' numbers."""
-        for row in self._rows:
-            self.rows += 1
-            if row.problem is not None:
-                self._refuse(row.place, row.problem)
-            elif all(one.holds(row.values or {}) for one in self._filters):
-                try:
-                    item = _Item(row.place, *self._columns.prompt(row.values or {}))
-                except PromptError as error:
-                    self._refuse(row.place, error)
-                else:
-                    yield self.rows, item
+    def _distinct(self, tally: _Tally) -> Iterator[Prompt]:
+        """The prompts that were asked for; a row whose id came before is a bad row."""
+        for prompt, is_new in self._named(tally):
+            if is_new:
+                yield prompt
+            elif self.source.bad_rows == SKIP:  # the other row is looked up after the pass
+                tally.repeated[len(tally.bad)] = prompt.id
+                tally.bad.append(BadRow(str(prompt.place), ""))
+            else:
+                other = self._places_of({prompt.id}).get(prompt.id, _EARLIER)
+                problem = f"the id {prompt.id!r} is also that of {other}"
+                error = PromptError(problem, allowed="an id once, or none")
+                self._leave_out(str(prompt.place), error, tally)
 
-    def _named(self, items: Iterator[_Item]) -> Iterator[Prompt]:
-        """Each with an id that no other has."""
-        for place, prompt, named in items:
-            name = prompt.id if named else self._free(prompt.id)
-            if name in self._places:
-                what = f"the id {name!r} is also that of {self._places[name]}"
-                self._refuse(place, PromptError(what, allowed="an id once, or none"))
-                continue
-            self._places[name] = place.removeprefix(f"{self.name}, ")
-            yield replace(prompt, id=name, place=place)
+    def _places_of(self, ids: set[str]) -> dict[str, str]:
+        """The first places of these ids: only hashes are held, so the data is read once more."""
+        places: dict[str, str] = {}
+        for prompt, _ in self._named(_Tally()):
+            if prompt.id in ids:
+                places.setdefault(prompt.id, str(prompt.place).removeprefix(f"{self.name}, "))
+            if len(places) == len(ids):
+                break
+        return places
 
-    def _free(self, name: str) -> str:
-        """The name, or the first of name-2, name-3, … that is free: the same content again."""
-        found, number = name, self._again.get(name, 1)
-        while found in self._places:
-            number += 1
-            found = f"{name}-{number}"
-        if number > 1:
-            self._again[name] = number
-        return found
+    def _named(self, tally: _Tally) -> Iterator[tuple[Prompt, bool]]:
+        """Each prompt, and whether its id is new; content that comes again gets a number."""
+        ids = IdSet()
+        for _, prompt, has_id in self._sampled_rows(tally):
+            free = prompt.id if has_id else ids.free(prompt.id)
+            named = prompt if free == prompt.id else replace(prompt, id=free)
+            yield named, ids.add(free)
 
-    def _refuse(self, place: str, error: PromptError) -> None:
-        where = place
-        if error.where is not None and error.where != place:
-            where = f"{place}, {error.where}"
-        if self.source.bad_rows == SKIP:
-            self.bad.append(BadRow(where, error.what))
+    def _sampled_rows(self, tally: _Tally) -> Iterator[_GoodRow]:
+        """The good rows that are in the sample, or all if there is none."""
+        size = self.source.sample
+        if size is None:
+            yield from self._good_rows(tally)
             return
-        step = error.next_step or "mend the row, or leave such rows out with --bad-rows skip"
-        raise PromptError(error.what, where=where, allowed=error.allowed, next_step=step) from None
+        if self._sample is None:
+            rows, seed = self._good_rows(tally), self.source.sample_seed
+            drawn: list[_GoodRow] | frozenset[int]
+            if size <= KEPT_ROWS:
+                key = _by_rank(seed)
+                drawn = heapq.nsmallest(size, rows, key=lambda row: key(row.number))
+                drawn.sort(key=lambda row: row.number)
+            else:
+                drawn = frozenset(sample_numbers((row.number for row in rows), size, seed=seed))
+            self._sample = drawn, _Tally(tally.rows, bad=list(tally.bad))
+        chosen, whole = self._sample
+        tally.rows, tally.bad[:] = whole.rows, whole.bad
+        yield from (chosen if isinstance(chosen, list) else self._good_rows(_Tally(), only=chosen))
 
-    def _nothing(self) -> PromptError:
-        if not self.rows:
+    def _good_rows(
+        self, tally: _Tally, *, only: frozenset[int] | None = None
+    ) -> Iterator[_GoodRow]:
+        """The rows that pass the filters and hold a prompt; `only`: of these row numbers."""
+        wanted = None
+        if self._rows.columns is not None:
+            wanted = self._columns.used | {test.column for test in self._filters}
+        rows = self._rows.read(wanted)
+        numbers: Iterator[int] = count(1)
+        if only is not None:
+            chosen = islice(rows, max(only, default=0))
+            rows = (row for number, row in enumerate(chosen, start=1) if number in only)
+            numbers = iter(sorted(only))
+        for number, (row, passes) in zip(numbers, tested(rows, self._filters), strict=False):
+            tally.rows += 1
+            if row.problem is not None:
+                self._leave_out(row.place, row.problem, tally)
+            elif passes:
+                try:
+                    prompt, has_id = self._columns.prompt(row.values)
+                except PromptError as error:
+                    self._leave_out(row.place, error, tally)
+                else:
+                    yield _GoodRow(number, replace(prompt, place=row.place), has_id)
+
+    def _leave_out(self, place: str, error: PromptError, tally: _Tally) -> None:
+        """List a bad row, or stop at it: the one place where rows are refused."""
+        step = "mend the row, or leave such rows out with --bad-rows skip"
+        error = placed(error, place, next_step=error.next_step or step)
+        if self.source.bad_rows == STOP:
+            raise error from None
+        tally.bad.append(BadRow(str(error.where), error.what))
+
+    def _no_prompts(self, tally: _Tally) -> PromptError:
+        if not tally.rows:
             return PromptError(
                 "the data has no rows",
                 where=self.name,
                 next_step="check that the file was written whole, and that it is the right one",
             )
-        if self.bad:
-            what = f"no row can be used; {len(self.bad)} of {self.rows} are bad, the first of them "
-            return PromptError(f"{what}because {self.bad[0].reason}", where=self.bad[0].place)
+        if tally.bad:
+            place, reason = tally.bad[0]
+            what = f"no row can be used; {len(tally.bad)} of {tally.rows} are bad, the first of "
+            return PromptError(f"{what}them because {reason}", where=place)
         return PromptError(
-            f"none of {self.rows} rows passes {' and '.join(self.source.filters)}",
+            f"none of {tally.rows} rows passes {' and '.join(self.source.filters)}",
             where=self.name,
             next_step="look at the values of the column (numbers are compared as numbers, all "
             "else character by character), or leave the filter out",
         )
+
+
+class IdSet:
+    """Ids by 8 bytes of their hash: about 13 bytes per id, where a set of texts takes 130."""
+
+    def __init__(self) -> None:
+        self._sorted = np.empty(0, np.uint64)
+        self._recent: set[int] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return self._has(self._key(name))
+
+    def add(self, name: str) -> bool:
+        """Whether it is new."""
+        key = self._key(name)
+        if self._has(key):
+            return False
+        self._recent.add(key)
+        # A set takes about 75 bytes per number, so it is kept to a small part of them.
+        if len(self._recent) > max(1 << 12, len(self._sorted) >> 4):
+            recent = np.fromiter(self._recent, np.uint64, len(self._recent))
+            recent.sort()
+            self._sorted = np.concatenate([self._sorted, recent])
+            self._sorted.sort(kind="stable")  # two sorted runs: a merge
+            self._recent = set()
+        return True
+
+    def _has(self, key: int) -> bool:
+        if key in self._recent:
+            return True
+        at = int(self._sorted.searchsorted(np.uint64(key)))
+        return at < len(self._sorted) and int(self._sorted[at]) == key
+
+    def free(self, name: str) -> str:
+        """The name, or if it is taken name-2, name-3, …: the same content again."""
+        if name not in self:
+            return name
+        taken, free = 1, 2
+        while f"{name}-{free}" in self:
+            taken, free = free, 2 * free
+        while free - taken > 1:
+            middle = (taken + free) // 2
+            taken, free = (middle, free) if f"{name}-{middle}" in self else (taken, middle)
+        return f"{name}-{free}"
+
+    @staticmethod
+    def _key(name: str) -> int:
+        return int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
+
+
+def rank(seed: int, number: int) -> int:
+    """Where a row stands in the order that a seed puts all rows in: a 64-bit number."""
+    return int.from_bytes(sha256(f"{seed}:{number}".encode()).digest()[:8])
+
+
+def sample_numbers(numbers: Iterable[int], size: int, *, seed: int) -> list[int]:
+    """The `size` numbers of the lowest rank, in order, or all if there are fewer.
+
+    So the same seed and the same rows give the same sample on every machine, a larger sample
+    contains a smaller one, and no more than `size` numbers are held at a time.
+    """
+    return sorted(heapq.nsmallest(size, numbers, key=_by_rank(seed)))
+
+
+def _by_rank(seed: int) -> Callable[[int], tuple[int, int]]:
+    return lambda number: (rank(seed, number), number)
+
+
+def read_text(path: str | Path, *, marked: bool = False) -> Prompt:
+    """The whole file as one text prompt; with `marked`, marks in it become spans."""
+    return _one_prompt(path, Columns((("text", "text"),), {}, marked), lambda text: {"text": text})
+
+
+def read_chat(path: str | Path, *, marked: bool = False) -> Prompt:
+    """A JSON file of chat messages as one prompt."""
+
+    def row(text: str) -> Mapping[str, Any]:
+        value = parsed(text, str(path), CHAT_FORM)
+        values = {"messages": value} if isinstance(value, list) else value
+        if isinstance(values, dict) and "messages" in values:
+            return values
+        fields = listed(values) if isinstance(values, dict) else type(value).__name__
+        raise PromptError(f"no chat here; found: {fields}", allowed=CHAT_FORM)
+
+    columns = Columns((("messages", "messages"),), {part: part for part in DETAILS}, marked)
+    return _one_prompt(path, columns, row)
+
+
+def _one_prompt(
+    path: str | Path, columns: Columns, row: Callable[[str], Mapping[str, Any]]
+) -> Prompt:
+    """The prompt of a file that is read as a single row."""
+    text = decoded(checked_path(path).read_bytes(), str(path))
+    try:
+        return replace(columns.prompt(row(text))[0], place=str(path))
+    except PromptError as error:
+        raise placed(error, str(path)) from None

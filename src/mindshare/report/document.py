@@ -1,142 +1,351 @@
-"""Saved results → a `Document`: what to read, in which order.
+"""Saved results → what a report says, as plain values: a document of chapters, pictures and parts.
 
-    question ─► definition ─► prompts ─► charts ─► description ─► numbers ─► models ─► origin
-
-One chapter a folder. Decides nothing about how it looks.
+A chapter is about one folder: question, claims, charts in the study's order, limits. The main chart
+comes first, two others support it, all further ones stand in a gallery. What was found is said by
+`mindshare.facts`; here it is chosen, so that it stays short. How it looks (HTML, Markdown, PDF) is
+decided by `writing` and its templates.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import chain, zip_longest
 from pathlib import Path
 
-from mindshare.report.alternative import alternative, shortened
-from mindshare.report.coloured import prompts_shown
-from mindshare.report.describing import Description, describe
-from mindshare.report.numbers import figure_table, overview_tables
-from mindshare.report.origin import model_cards, provenance, reproduction
+from mindshare.facts import Fact, largest, sentence
+from mindshare.facts.cells import charts_of
+from mindshare.facts.describe import NO_CLAIM, interpretation
+from mindshare.facts.find import claims, facts_of
+from mindshare.facts.sentences import count, listed, word
+from mindshare.measures import MEASURES
+from mindshare.report import appendix
 from mindshare.report.parts import (
-    Chapter,
+    Bullets,
     Details,
-    Document,
     Heading,
-    NumberTable,
-    Paragraph,
     Part,
-    Picture,
-    Section,
+    Term,
+    figure_table,
+    overview_tables,
 )
-from mindshare.report.question import definition, folded, listed, notes, question, title_of
-from mindshare.report.saved import Saved, SavedFigure
+from mindshare.report.saved import Picture, SavedResults, read_saved
 
-_LABELS = re.compile(r"Labels, by thresholds on .*? (?=Layers and heads are labelled)")
-_SENTENCES = 16  # of a section of the description that are not folded away
-_ROWS = 40  # … and of a table
-_WORDS = 500  # … and of what stands beside it
+ANSWER, CLAIM = 20, 25  # words: of the answer that a report begins with, of any claim
+CARDS, LIMITS, SUPPORTING = 3, 3, 2
+# What is folded away at the end, once for all chapters: key → title.
+TOPICS = {
+    "methods": "Methods",
+    "prompts": "Prompts",
+    "numbers": "Numbers",
+    "origin": "Origin",
+    "again": "Make it again",
+}
+
+ON_PAPER = ("methods", "again")  # the others are many pages that nobody reads there
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of what was found, and the figure that shows it."""
+
+    sentence: str
+    words: str  # the sentence without its number
+    number: str = ""  # with its interval
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Everything about one folder of results."""
+
+    name: str  # short, for links
+    title: str
+    question: str
+    claims: tuple[Claim, ...]
+    main: Picture
+    supporting: tuple[Picture, ...]
+    gallery: tuple[Picture, ...]  # shown one at a time
+    limits: tuple[str, ...]  # what this can't show
+    notes: tuple[str, ...]  # to know before trusting a number
+    n_prompts: int
+    models: tuple[str, ...]
+    date: date
+    folded: Mapping[str, tuple[Part, ...]]  # key of `TOPICS` → parts
+
+    @property
+    def prompts(self) -> str:
+        return count(self.n_prompts, "prompt")
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        return (self.main, *self.supporting, *self.gallery)
+
+
+@dataclass(frozen=True)
+class Document:
+    title: str
+    chapters: tuple[Chapter, ...]
+    findings: tuple[str, ...] = ()  # about all chapters, given by whoever ran the studies
+
+    @property
+    def _claims(self) -> list[Claim]:
+        """Of every chapter its first, then of every chapter its second, …"""
+        rounds = zip_longest(*(chapter.claims for chapter in self.chapters))
+        return [claim for claim in chain.from_iterable(rounds) if claim is not None]
+
+    @property
+    def answer(self) -> str:
+        """The first finding that is short enough; the question where there is none."""
+        sentences = (*self.findings, *(claim.sentence for claim in self._claims))
+        short = (one for one in sentences if len(one.split()) <= ANSWER)
+        return next(short, self.chapters[0].question)
+
+    @property
+    def cards(self) -> list[Claim]:
+        return [claim for claim in self._claims if claim.sentence != self.answer][:CARDS]
+
+    @property
+    def chips(self) -> list[str]:
+        """How many prompts, which models, when."""
+        models = dict.fromkeys(label for chapter in self.chapters for label in chapter.models)
+        last = max(chapter.date for chapter in self.chapters)
+        sizes = [chapter.n_prompts for chapter in self.chapters]
+        prompts = [self.chapters[0].prompts]
+        if len(self.chapters) > 1:
+            each = f"{min(sizes)} to {max(sizes)} prompts each"
+            prompts = [f"{len(self.chapters)} studies", each]
+        return [*prompts, *models, f"{last.day} {last:%B %Y}"]
+
+    @property
+    def pictures(self) -> list[Picture]:
+        return [picture for chapter in self.chapters for picture in chapter.pictures]
+
+    @property
+    def appendix(self) -> dict[str, list[Part]]:
+        """Topic → parts of all chapters; a definition that two chapters share is said once."""
+        return {topic: list(self._topic(topic)) for topic in TOPICS}
+
+    def _topic(self, topic: str) -> Iterator[Part]:
+        defined: set[Part] = set()
+        if topic == "numbers" and self.findings:
+            yield Bullets(self.findings)
+        for chapter in self.chapters:
+            if len(self.chapters) > 1:
+                yield Heading(chapter.title)
+            for part in chapter.folded.get(topic, ()):
+                if not isinstance(part, Term):
+                    yield part
+                elif part not in defined:
+                    defined.add(part)
+                    yield part
+
+    @property
+    def parts(self) -> list[Part]:
+        """Everything that is folded away, in order, what is inside of details too."""
+        return list(_walk(chain.from_iterable(self.appendix.values())))
+
+
+def _walk(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        if isinstance(part, Details):
+            yield from _walk(part.parts)
+
+
+# From folders to chapters.
 
 
 def document(
-    results: Sequence[Saved],
+    results: Sequence[SavedResults],
     *,
     title: str | None = None,
     findings: Sequence[str] = (),
     ready: Mapping[Path, Chapter] | None = None,
 ) -> Document:
-    """`findings` are sentences about all results, which stand before everything else.
-
-    `ready` are chapters that were made earlier, by the folder they are about.
-    """
-    several, there = len(results) > 1, ready or {}
+    """All chapters, in the order of the folders."""
+    several, made = len(results) > 1, ready or {}
     chapters = tuple(
-        there.get(saved.path) or chapter(saved, number=i if several else None)
+        made.get(saved.path) or chapter(saved, number=i if several else None)
         for i, saved in enumerate(results, 1)
     )
-    called = title or (_title(results) if several else chapters[0].title)
-    return Document(called, chapters, tuple(findings))
+    if title is None:
+        models = list(dict.fromkeys(label for saved in results for label in saved.models))
+        of_all = f"Attention of {listed(models)}: {len(results)} studies"
+        title = of_all if several else chapters[0].title
+    return Document(title, tuple(_said_once(chapters)), tuple(findings))
 
 
-def _title(results: Sequence[Saved]) -> str:
-    """Of several results: whose attention they are about."""
-    models = dict.fromkeys(label for saved in results for label in saved.models)
-    return f"Attention of {listed(list(models))}: {len(results)} studies"
+def _said_once(chapters: Sequence[Chapter]) -> Iterator[Chapter]:
+    """What one chapter says about limits, the next ones do not repeat."""
+    said: set[str] = set()
+    for one in chapters:
+        yield replace(one, limits=tuple(limit for limit in one.limits if limit not in said))
+        said |= set(one.limits)
 
 
-def chapter(saved: Saved, *, number: int | None = None) -> Chapter:
-    described = described_by(saved)
-    sections = (
-        Section("The question", (*question(saved), *_answer(saved, described), *notes(saved))),
-        Section("How it is measured", tuple(definition(saved))),
-        Section("The prompts", tuple(prompts_shown(saved))),
-        Section("Charts", tuple(_charts(saved, number))),
-        Section("Description", tuple(_description(described))),
-        Section("The numbers", tuple(map(_folded_table, overview_tables(saved)))),
-        Section("Models", tuple(model_cards(saved))),
-        Section("Origin", tuple(provenance(saved))),
-        Section("Make it again", tuple(reproduction(saved, number=number))),
+def prepare(folder: Path, *, number: int | None = None) -> Chapter:
+    """The chapter of a folder with its small pictures drawn, ahead of `write_report`."""
+    from mindshare.report.writing import small_png
+
+    made = chapter(read_saved(Path(folder).resolve()), number=number)
+    for picture in made.pictures:
+        small_png(picture)
+    return made
+
+
+def chapter(saved: SavedResults, *, number: int | None = None) -> Chapter:
+    """`number` is its place among the chapters of a report; None: it is the only one."""
+    from mindshare.folders import reading
+
+    with reading(saved.path):
+        return _chapter(saved, number)
+
+
+def _chapter(saved: SavedResults, number: int | None) -> Chapter:
+    end = "" if number is None else f"-{number}"
+    anchored = [replace(one, anchor=f"figure-{one.name}{end}") for one in saved.figures]
+    main, supporting, gallery = _arranged(anchored)
+    charts = charts_of(saved.tables)
+    claimed = [claims(facts_of(numbers)) for numbers in charts]
+    few = _few(saved)
+    limits = dict.fromkeys(chain.from_iterable(map(interpretation, charts, claimed)))
+    if few:  # which says it already
+        limits.pop(NO_CLAIM, None)
+    found = list(chain.from_iterable(claimed))
+    first = largest(found)  # of each class, by size
+    facts = [*first, *(fact for fact in found if fact not in first)]
+    return Chapter(
+        name=saved.path.name.replace("_", " "),
+        title=title_of(saved),
+        question=question(saved),
+        claims=_claims(saved, facts, (main, *supporting, *gallery)),
+        main=main,
+        supporting=supporting,
+        gallery=gallery,
+        limits=(*few, *list(limits)[:LIMITS]),
+        notes=tuple(str(note) for note in saved.manifest.get("notes", ())),
+        n_prompts=saved.n_prompts,
+        models=tuple(saved.models),
+        date=saved.date,
+        folded={
+            "methods": tuple(appendix.methods(saved)),
+            "prompts": tuple(appendix.prompts_shown(saved)),
+            "numbers": tuple(_numbers(saved)),
+            "origin": tuple(appendix.origin(saved)),
+            "again": tuple(appendix.again(saved, number=number)),
+        },
     )
-    kept = tuple(one for one in sections if one.parts)
-    return Chapter(title_of(saved), kept, summary=described.short)
 
 
-def described_by(saved: Saved) -> Description:
-    """The results in words, made from their tables."""
-    return describe(saved.tables, kind=saved.kind)
+def _claims(
+    saved: SavedResults, facts: Sequence[Fact], pictures: Sequence[Picture]
+) -> tuple[Claim, ...]:
+    """What was found, the most important first, each in one short sentence."""
+    several = len(saved.models) > 1
+    sentences = [(str(sentence(fact, several=several)), _shows(fact, pictures)) for fact in facts]
+    return tuple(_claim(text, at) for text, at in sentences if len(text.split()) <= CLAIM)
 
 
-def _answer(saved: Saved, described: Description) -> list[Part]:
-    """What was found, before how."""
-    found: list[Part] = [Heading("In short"), Paragraph(described.short)]
-    findings = [str(one) for one in saved.manifest.get("findings", ())]
-    return [*found, *folded(findings, "findings")] if findings else found
+def _claim(text: str, anchor: str) -> Claim:
+    """A number with its interval that ends the sentence stands by itself."""
+    words, _, number = text.rstrip(".").rpartition(": ")
+    if words and number.endswith("]"):
+        return Claim(text, f"{words}.", number, anchor)
+    return Claim(text, text, "", anchor)
 
 
-def _folded_table(table: NumberTable) -> Part:
-    return Details(table.caption, (table,)) if len(table.rows) > _ROWS else table
+def _shows(fact: Fact, pictures: Sequence[Picture]) -> str:
+    """The figure that a fact is seen in: of its measure, by head if it is about heads."""
+    by_head = any(head is not None for _, head in fact.places)
+    measure = MEASURES[fact.subject.measure].title if fact.subject.measure in MEASURES else ""
+    of_measure = [one for one in pictures if measure and one.title.startswith(measure)]
+    fitting = [one for one in (*of_measure, *pictures) if one.is_map == by_head]
+    return (fitting or pictures)[0].anchor
 
 
-def _charts(saved: Saved, number: int | None) -> list[Part]:
-    suffix = "" if number is None else f"-{number}"
-    return [
-        part
-        for figure in saved.figures
-        for part in _chart(saved, figure, name=f"chart-{figure.name}{suffix}")
+def title_of(saved: SavedResults) -> str:
+    models = listed(list(saved.models))
+    if saved.kind == "insertion":
+        texts = _insertions(saved)
+        more = [f"{len(texts) - 2} more"] if len(texts) > 2 else []
+        return f"What inserting {listed([*texts[:2], *more])} does to the attention of {models}"
+    measured = set(saved.summary["class"].to_pylist())
+    if measured == {None}:  # a measure of heads
+        return f"{word(saved.about('measure', 'mass')).capitalize()} of the heads of {models}"
+    classes = [name for name, _ in saved.study_definition.get("classes", ())]
+    return f"Attention of {models} to {listed([c for c in classes if c in measured] or classes)}"
+
+
+_ASKED = {
+    "mass": "How much attention does each class of tokens get",
+    "share": "How is the attention to the named classes divided among them",
+    "density": "How much attention does a token of each class get",
+    "expected": "How much attention would each class get if it were spread evenly",
+    "lift": "Does each class get more attention than its number of tokens explains",
+    "contribution": "How much of the heads' output comes from each class of tokens",
+    "delta_logprob": "What does the answer lose when each class of tokens is hidden",
+    "delta_logit": "What does the answer's lead lose when each class of tokens is hidden",
+    "kl": "How far does the prediction move when each class of tokens is hidden",
+    "flip": "How many answers change when each class of tokens is hidden",
+    "correct": "How many answers are right when each class of tokens is hidden",
+}
+
+
+def question(saved: SavedResults) -> str:
+    models = listed(list(saved.models))
+    differ = ", and do the models differ" if len(saved.models) > 1 else ""
+    if saved.kind == "insertion":
+        what = listed(_insertions(saved))
+        return f"What does inserting {what} do to the attention of each head of {models}{differ}?"
+    measure = saved.about("measure", "mass")
+    asked = _ASKED.get(measure) or f"What is the {word(measure)} of each head"
+    return f"{asked}, layer by layer, in {models}{differ}?"
+
+
+def _insertions(saved: SavedResults) -> list[str]:
+    """What was inserted; what it stands against is not counted."""
+    names = [one["name"] for one in saved.study_definition.get("insertions", ())]
+    names = names or list(dict.fromkeys(saved.summary["condition"].to_pylist()))
+    return [f"“{name.replace(chr(10), '↵')}”" for name in names]
+
+
+def _few(saved: SavedResults) -> list[str]:
+    """What too few prompts can't show."""
+    if saved.has_intervals:
+        return []
+    if saved.n_prompts == 1:
+        return ["One prompt: there are no intervals, and nothing is said about other prompts."]
+    return [f"{count(saved.n_prompts, 'prompt')} are too few for intervals."]
+
+
+def _numbers(saved: SavedResults) -> list[Part]:
+    """What was found at length, the main numbers, and those of each figure."""
+    findings = tuple(str(one) for one in saved.manifest.get("findings", ()))
+    tables = [*overview_tables(saved), *map(figure_table, saved.figures)]
+    parts: list[Part] = [Details(table.caption, (table,)) for table in tables]
+    return [Bullets(findings), *parts] if findings else parts
+
+
+def _arranged(
+    pictures: Sequence[Picture],
+) -> tuple[Picture, tuple[Picture, ...], tuple[Picture, ...]]:
+    """Main, supporting, gallery. The main chart fills the page, so one drawn that wide is taken."""
+    flat = [one for one in pictures if not one.is_map] or list(pictures)
+    main = next((one for one in flat if one.wide), flat[0])
+    supporting = [one for one in flat if one is not main][:SUPPORTING]
+    gallery = [one for one in pictures if one is not main and one not in supporting]
+    return main, tuple(supporting), _labelled(gallery)
+
+
+def _labelled(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
+    """Short words for a switch, as short as tells them apart: `Amplitude`, `Retained by layer`."""
+    cuts = (r" by layer.*| with “.*|: .*", r" with “.*|: .*", r"(?!)")
+    steps = [[re.sub(cut, "", one.title) for one in pictures] for cut in cuts]
+    labels = [
+        next((step[i] for step in steps if step.count(step[i]) == 1), one.title)
+        for i, one in enumerate(pictures)
     ]
-
-
-def _chart(saved: Saved, figure: SavedFigure, *, name: str) -> list[Part]:
-    picture = Picture(
-        name=figure.name,
-        title=figure.title,
-        alt=alternative(saved, figure),
-        spec=figure.spec,
-        png=figure.file("png"),
-        svg=figure.file("svg"),
-        size=figure.size,
-        beside=tuple(_beside(figure)),
-    )
-    return [Heading(figure.title, name), picture]
-
-
-def _beside(figure: SavedFigure) -> list[Part]:
-    """What the picture shows, how it was made, and its numbers."""
-    short = shortened(figure.description, _WORDS)
-    rest = figure.description.removeprefix(short.rstrip("…")).strip()
-    found: list[Part] = [Paragraph(short)]
-    if rest:
-        found.append(Details("More of this chart in words", (Paragraph(rest),)))
-    made = figure.definition.partition(" Models: ")[0]  # those have a section of their own
-    made = _LABELS.sub("", made)  # and so have these
-    return [
-        *found,
-        Details("How this chart was made", (Paragraph(made),)),
-        Details("The numbers of this chart", (figure_table(figure),)),
-    ]
-
-
-def _description(described: Description) -> list[Part]:
-    found: list[Part] = []
-    for section in described.sections:
-        sentences = folded(section.sentences, "sentences", shown=_SENTENCES)
-        found += [Heading(section.title), *sentences]
-    return found
+    return tuple(replace(one, label=label) for one, label in zip(pictures, labels, strict=True))

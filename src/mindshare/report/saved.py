@@ -1,19 +1,24 @@
-"""A folder of results → what a report is made from: manifest, tables, figures, study file.
+"""A folder of results → what a report is made from: manifest, tables, pictures, study file.
 
-Reads what `Chart.save` wrote and refuses anything else, with the reason. Knows two kinds: charts of
-token classes, and insertions. Needs no model, and draws nothing.
+Reads what `Chart.save` wrote and refuses anything else, with the reason; a folder may come from
+anyone, so no name in it may lead outside. There are two kinds: charts of token classes, and
+insertions.
 """
 
 from __future__ import annotations
 
-import json
+import os
+import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mindshare.errors import OutputError
+from mindshare.facts.cells import metadata
+from mindshare.figures import saved_figure
 from mindshare.naming import file_word
 
 if TYPE_CHECKING:
@@ -21,53 +26,164 @@ if TYPE_CHECKING:
 
 Kind = Literal["classes", "insertion"]
 STUDY, PROMPTS = "study.toml", "prompts.jsonl"
+ENDINGS = ("png", "svg", "csv")
+ALT, CAPTION = 300, 25  # characters, words
+# All that charts of ours are made of. What else an SVG may have (links, images, styles, scripts,
+# entities) could read other files or load something, and is refused.
+_SVG = "{http://www.w3.org/2000/svg}"
+_ELEMENTS = frozenset(
+    [
+        "svg",
+        "g",
+        "path",
+        "line",
+        "rect",
+        "circle",
+        "text",
+        "tspan",
+        "title",
+        "desc",
+        "defs",
+        "clipPath",
+        "linearGradient",
+        "radialGradient",
+        "stop",
+    ]
+)
+_ATTRIBUTES = frozenset(
+    [
+        "class",
+        "clip-path",
+        "cx",
+        "cy",
+        "d",
+        "direction",
+        "display",
+        "dominant-baseline",
+        "dx",
+        "dy",
+        "fill",
+        "fill-opacity",
+        "fill-rule",
+        "font-family",
+        "font-size",
+        "font-style",
+        "font-variant",
+        "font-weight",
+        "fx",
+        "fy",
+        "gradientTransform",
+        "gradientUnits",
+        "height",
+        "id",
+        "offset",
+        "opacity",
+        "pointer-events",
+        "r",
+        "role",
+        "rx",
+        "ry",
+        "spreadMethod",
+        "stop-color",
+        "stop-opacity",
+        "stroke",
+        "stroke-dasharray",
+        "stroke-dashoffset",
+        "stroke-linecap",
+        "stroke-linejoin",
+        "stroke-miterlimit",
+        "stroke-opacity",
+        "stroke-width",
+        "text-anchor",
+        "transform",
+        "version",
+        "viewBox",
+        "visibility",
+        "width",
+        "x",
+        "x1",
+        "x2",
+        "y",
+        "y1",
+        "y2",
+    ]
+)
+_FUNCTION = re.compile(r"url\s*\((?!#[\w-]+\))|@import|image\s*\(|\\", re.I)
 _DRAWN_AT = 3  # pixels of a PNG for one unit of the spec
+_WIDE = 420  # units: more is drawn for the width of a page, not of a column
 _NEXT = "name a folder that `mindshare shares`, `head-map` or `insert` wrote with --out"
 
 
 @dataclass(frozen=True)
-class SavedFigure:
-    """One figure with the files it was drawn to."""
+class Picture:
+    """One saved figure: its spec, its words and the files it was drawn to."""
 
     name: str
     title: str
-    definition: str
-    description: str
-    spec: dict[str, Any]
+    description: str  # at length, for whoever can't see it
+    spec: dict[str, Any] = field(compare=False)
+    numbers: pa.Table = field(compare=False, repr=False)
     folder: Path
+    size: tuple[int, int]  # width and height, in units of the screen
+    is_map: bool  # one cell per layer and head
+    anchor: str = ""  # what links lead to
+    label: str = ""  # on the switch of a gallery
 
     def file(self, ending: str) -> Path:
         return self.folder / f"{self.name}.{ending}"
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height on a screen, as the PNG's header tells."""
-        with self.file("png").open("rb") as file:
-            head = file.read(24)
-        if len(head) < 24 or head[:8] != b"\x89PNG\r\n\x1a\n":
-            raise _broken(self.folder, f"{self.name}.png is not a PNG")
-        width, height = struct.unpack(">II", head[16:24])
-        return round(width / _DRAWN_AT), round(height / _DRAWN_AT)
+    def text(self, ending: str) -> str:
+        """What stands in one of its files."""
+        from mindshare.folders import read_text
+
+        return read_text(self.folder, f"{self.name}.{ending}")
 
     def table(self) -> pa.Table:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        return self.numbers
 
-        try:
-            return pq.read_table(self.file("parquet"))
-        except (OSError, pa.ArrowInvalid) as error:
-            raise _broken(self.folder, f"{self.name}.parquet: {error}") from error
+    @property
+    def wide(self) -> bool:
+        return self.size[0] > _WIDE
+
+    @property
+    def alt(self) -> str:
+        """What it shows, in a sentence or two."""
+        return shortened(self.description, ALT)
+
+    @property
+    def caption(self) -> str:
+        """What stands below the title in the chart itself."""
+        title = self.spec.get("title")
+        lines = title.get("subtitle") if isinstance(title, dict) else None
+        text = " ".join(map(str, lines)) if isinstance(lines, list) else str(lines or "")
+        return shortened(text, CAPTION, by_word=True)
+
+
+def shortened(text: str, length: int, *, by_word: bool = False) -> str:
+    """Whole sentences, as many as fit; a long first one is cut at a word."""
+    size = (lambda words: len(words.split())) if by_word else len
+    short = ""
+    for sentence in text.replace(". ", ".\n").splitlines():
+        longer = f"{short} {sentence}".strip()
+        if size(longer) > length:
+            break
+        short = longer
+    if short or not text:
+        return short
+    if by_word:
+        return " ".join(text.split()[:length]).rstrip(",;:(") + "…"
+    return text[: length - 1].rsplit(" ", 1)[0] + "…"
 
 
 @dataclass(frozen=True)
-class Saved:
-    """A whole folder."""
+class SavedResults:
+    """A whole folder: tables, figures, and how they were made."""
 
     path: Path
     kind: Kind
     manifest: Mapping[str, Any]
     tables: Mapping[str, pa.Table]
-    figures: tuple[SavedFigure, ...]
+    figures: tuple[Picture, ...]
     study: str | None  # the study file's text
     prompts: str | None  # the prompts' file, as JSON Lines
 
@@ -79,10 +195,31 @@ class Saved:
         return {label: known[label] for label in [*order, *known] if label in known}
 
     @property
+    def date(self) -> date:
+        """When it was written."""
+        from mindshare.folders import MANIFEST
+
+        return date.fromtimestamp((self.path / MANIFEST).stat().st_mtime)
+
+    @property
+    def study_definition(self) -> Mapping[str, Any]:
+        """What was measured, which all models share."""
+        definition: Mapping[str, Any] = next(iter(self.models.values()))["study"]
+        return definition
+
+    @property
+    def n_prompts(self) -> int:
+        return max(self.summary["n_prompts"].to_pylist(), default=0)
+
+    @property
+    def has_intervals(self) -> bool:
+        return bool(self.summary["low"].null_count < self.summary.num_rows)
+
+    @property
     def summary(self) -> pa.Table:
         return self.tables["summary"]
 
-    def own(self, name: str, label: str) -> pa.Table | None:
+    def model_table(self, name: str, label: str) -> pa.Table | None:
         """A table of one model: `tokens_LABEL`, or `places` if there is one model only."""
         for candidate in (f"{name}_{file_word(label)}", name):
             if candidate in self.tables:
@@ -92,53 +229,120 @@ class Saved:
     @property
     def metadata(self) -> dict[str, str]:
         """Everything that the summary says about itself."""
-        found: dict[bytes, bytes] = self.summary.schema.metadata or {}
-        return {key.decode(): value.decode() for key, value in found.items()}
+        return metadata(self.summary)
 
     def about(self, key: str, default: str = "") -> str:
         """What the summary says about itself: measure, confidence, seed, …"""
         return self.metadata.get(f"mindshare.{key}", default)
 
 
-def read_saved(path: Path) -> Saved:
-    from mindshare.folders import read_folder
+def read_saved(path: Path) -> SavedResults:
+    from mindshare.folders import read_folder, reading
 
     _check_written(path)
-    tables, manifest = read_folder(path)
-    kind = _kind(path, tables, manifest)
-    try:
-        figures = tuple(
-            SavedFigure(
-                name=name,
-                title=words["title"],
-                definition=words["definition"],
-                description=words["description"],
-                spec=json.loads((path / f"{name}.json").read_text(encoding="utf-8")),
-                folder=path,
-            )
-            for name, words in manifest["figures"].items()
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _broken(path, f"{type(error).__name__}: {error}") from error
-    _check_files(path, figures)
-    return Saved(
+    tables, manifest = read_folder(path, as_labelled=True)
+    every, _ = read_folder(path, of_figures=True)
+    with reading(path):
+        kind = _kind(path, tables, manifest)
+        known = manifest["figures"]
+        figures = tuple(_picture(path, n, known[n], every) for n in _order(manifest))
+    return SavedResults(
         path=path,
         kind=kind,
         manifest=manifest,
         tables=tables,
-        figures=_ordered(figures, kind),
-        study=_text(path / STUDY),
-        prompts=_text(path / PROMPTS),
+        figures=figures,
+        study=_text(path, STUDY),
+        prompts=_text(path, PROMPTS),
     )
+
+
+def _order(manifest: Mapping[str, Any]) -> list[str]:
+    """The names of the figures as the study has them, the main one first."""
+    names = list(manifest["figures"])
+    given = [name for name in manifest.get("figure_order", ()) if name in names]
+    return [*given, *(name for name in names if name not in given)]
+
+
+def _picture(
+    path: Path, name: str, words: Mapping[str, Any], tables: Mapping[str, pa.Table]
+) -> Picture:
+    from mindshare.folders import inside, read_text
+
+    # Earlier versions kept each figure's spec and table instead of what it was drawn of.
+    for ending in ENDINGS if "drawn" in words else (*ENDINGS, "json", "parquet"):
+        if file_word(name) == name and f"{name}.{ending}" not in words.get("files", ()):
+            raise OutputError(
+                f"a report needs {name}.{ending}, which was not saved in {path}",
+                next_step=f"mindshare redraw {path} --formats {','.join(ENDINGS)}",
+            )
+        inside(path, f"{name}.{ending}")
+    if not _is_drawn(read_text(path, f"{name}.svg")):
+        raise ValueError(f"{name}.svg is not a chart that mindshare drew")
+    figure = saved_figure(path, name, words, tables)
+    spec = dict(figure.spec)
+    spec.pop("usermeta", None)  # it could tell the browser how to embed the chart
+    return Picture(
+        name=name,
+        title=str(words["title"]),
+        description=str(words["description"]),
+        spec=spec,
+        folder=path,
+        size=_size(path, f"{name}.png"),
+        numbers=figure.table,
+        is_map=_is_map(figure.table),
+    )
+
+
+def _is_drawn(svg: str) -> bool:
+    """Whether an SVG has nothing but the elements and attributes that charts are drawn with."""
+    from xml.etree import ElementTree
+
+    if "<!" in svg or "<?" in svg:  # entities, comments, style sheets
+        return False
+    try:
+        elements = list(ElementTree.fromstring(svg).iter())
+    except ElementTree.ParseError:
+        return False
+    return all(
+        element.tag.startswith(_SVG)
+        and element.tag.removeprefix(_SVG) in _ELEMENTS
+        and all(
+            (name in _ATTRIBUTES or name.startswith("aria-")) and not _loads(name, value)
+            for name, value in element.items()
+        )
+        for element in elements
+    )
+
+
+def _loads(name: str, value: str) -> bool:
+    """Whether a value could load something; texts for readers may say what they like."""
+    return not name.startswith("aria-") and _FUNCTION.search(value) is not None
+
+
+def _size(path: Path, name: str) -> tuple[int, int]:
+    """Width and height on a screen, as a PNG's header (signature, length, IHDR) tells."""
+    with (path / name).open("rb") as file:
+        head = file.read(24)
+    if len(head) < 24 or head[:8] != b"\x89PNG\r\n\x1a\n":
+        raise ValueError(f"{name} is not a PNG")
+    width, height = struct.unpack(">II", head[16:24])
+    return round(width / _DRAWN_AT), round(height / _DRAWN_AT)
+
+
+def _is_map(table: pa.Table) -> bool:
+    columns = set(table.column_names)
+    several = {"layer", "head"} <= columns and "position" not in columns
+    return several and all(len(table[axis].unique()) > 1 for axis in ("layer", "head"))
 
 
 def _check_written(path: Path) -> None:
     from mindshare.folders import MANIFEST
 
-    if not path.is_dir():
-        what = "is not a folder" if path.exists() else "does not exist"
+    if not os.path.isdir(path):
+        what = "is not a folder" if os.path.exists(path) else "does not exist"
         raise OutputError(f"{path} {what}", next_step=_NEXT)
-    if not (path / MANIFEST).is_file():
+    if not os.path.isfile(path / MANIFEST):
         raise OutputError(f"{path} holds no results: there is no {MANIFEST}", next_step=_NEXT)
 
 
@@ -164,32 +368,7 @@ def _kind(path: Path, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any
     )
 
 
-def _check_files(path: Path, figures: tuple[SavedFigure, ...]) -> None:
-    for figure in figures:
-        for ending in ("png", "svg", "csv", "parquet"):
-            if not figure.file(ending).is_file():
-                raise _broken(path, f"{figure.name}.{ending} is missing")
+def _text(path: Path, name: str) -> str | None:
+    from mindshare.folders import read_text
 
-
-def _ordered(figures: tuple[SavedFigure, ...], kind: Kind) -> tuple[SavedFigure, ...]:
-    """As they are to be read: a manifest sorts them by name."""
-    if kind == "classes":
-        return tuple(sorted(figures, key=lambda f: ("_minus_" not in f.name, f.name)))
-    order = ("text", "profiles", "panel", "map", "retained_by_layer", "sweep")
-    return tuple(
-        sorted(
-            figures,
-            key=lambda f: next((i for i, w in enumerate(order) if f.name.startswith(w)), 9),
-        )
-    )
-
-
-def _broken(path: Path, why: str) -> OutputError:
-    return OutputError(
-        f"the results in {path} are not complete: {why}",
-        next_step="make them again: mindshare run STUDY.toml --out FOLDER",
-    )
-
-
-def _text(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    return read_text(path, name) if os.path.lexists(path / name) else None

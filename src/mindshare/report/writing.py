@@ -2,22 +2,73 @@
 
     write_report([Path("results/maps")], Path("report"), formats=("html", "md", "pdf"))
 
-Everything that can be refused is refused before anything is written.
+Everything that can be refused is refused before anything is written. A document becomes text by the
+templates beside this module, which escape every word of it:
+
+    page(document)       charts drawn in the browser as they come into view
+    paper(document)      still pictures, no script; what can be read on paper; printed as a PDF
+    markdown(document)   the same content; pictures and tables are files beside it
+
+A page asks for nothing from outside and is kept under three megabytes: its data are packed, long
+tables are cut and say so.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+import os
+import platform
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from mindshare.errors import OutputError, SelectionError, nearest
-from mindshare.report.document import document
-from mindshare.report.parts import Attached, Chapter, Document, NumberTable, Picture, every_part
-from mindshare.report.saved import Saved, read_saved
+from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Document, document
+from mindshare.report.parts import Attached, Details, NumberTable, Part
+from mindshare.report.saved import Picture, SavedResults, read_saved
 
 FORMATS = {"html": "report.html", "md": "report.md", "pdf": "report.pdf"}
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "msedge",
+)
+_PLACES = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
+)
+_SECONDS = 120
+_SAME_WIDTHS = ("Liberation Sans", "Arimo", "Arial", "Helvetica", "Nimbus Sans")
+_HTML_INSTEAD = "choose --format html and print it from any browser"
+LIMIT = 3_000_000  # bytes
+# Rows of a table, and are there still pictures for where no script runs: until the page fits.
+_CUTS = ((400, True), (120, True), (120, False), (30, False))
+_PAPER_ROWS, _PAPER_TOKENS = 40, 180
+_MARKDOWN_ROWS = 60
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
+_LOADER = PackageLoader("mindshare.report")
+Names = Callable[[Path], str]  # file of the results → its name beside the report
+
+
+def _own_name(path: Path) -> str:
+    return path.name
 
 
 def write_report(
@@ -32,54 +83,63 @@ def write_report(
 ) -> list[Path]:
     """One report of all folders, in every format asked for; the files to look at.
 
-    `findings` are sentences about all of them that the report begins with; `ready` are chapters
-    that were made earlier, by the folder they are about.
+    `findings` are sentences about all of them, of which the first short one becomes the report's
+    answer; `ready` are chapters that were made earlier (`prepare`), by the folder they are about.
     """
     from mindshare.folders import whole_folder, write_manifest
 
-    wanted = _formats(formats)
-    saved = _read(results)
-    _check_apart(Path(out), saved)
-    made = document(saved, title=title, findings=findings, ready=ready)
-    names = file_names(made)
+    out, formats = Path(out), list(dict.fromkeys(formats))
+    _check_formats(formats)
+    saved = [read_saved(folder) for folder in dict.fromkeys(Path(r).resolve() for r in results)]
+    _check_apart(out, saved)
+    report = document(saved, title=title, findings=findings, ready=ready)
+    names = file_names(report)
+    files = [FORMATS[word] for word in formats]
+    studies = [
+        {"folder": one.path.name, "study": dict(one.manifest.get("study", {}))} for one in saved
+    ]
 
     def fill(folder: Path) -> None:
-        for word in wanted:
-            _write(made, folder / FORMATS[word], names)
-        _copy(made, folder, names, wanted)
-        write_manifest(folder, _manifest(made, saved, wanted))
+        for word in formats:
+            path = folder / FORMATS[word]
+            if word == "pdf":
+                write_pdf(report, path, file_name=names.__getitem__)
+                continue
+            text = (page if word == "html" else markdown)(report, file_name=names.__getitem__)
+            path.write_text(text, encoding="utf-8")
+        for file, name in names.items():
+            if "md" in formats or file.suffix != ".png":  # a page has its pictures inside
+                shutil.copyfile(file, folder / name)
+        if set(formats) - {"html"}:  # … and its attached files
+            for part in report.parts:
+                if isinstance(part, Attached):
+                    (folder / part.name).write_text(part.text, encoding="utf-8")
+        # The manifest marks the folder as ours, so that it can be replaced.
+        manifest = {"title": report.title, "files": files, "results": studies}
+        write_manifest(folder, {"report": manifest})
 
-    whole_folder(Path(out), fill, replace=replace)
-    return [Path(out) / FORMATS[word] for word in wanted]
+    whole_folder(out, fill, replace=replace)
+    return [out / name for name in files]
 
 
-def _formats(formats: Sequence[str]) -> list[str]:
-    wanted = list(dict.fromkeys(formats))
-    for word in wanted:
+def _check_formats(formats: Sequence[str]) -> None:
+    for word in formats:
         if word not in FORMATS:
             raise SelectionError(
                 f"unknown format {word!r}{nearest(word, FORMATS)}", allowed=", ".join(FORMATS)
             )
-    if not wanted:
+    if not formats:
         raise SelectionError("no format was named", allowed=", ".join(FORMATS))
-    if "pdf" in wanted:
-        from mindshare.report.browser import require_browser
-
+    if "pdf" in formats:
         require_browser()
-    return wanted
 
 
-def _read(results: Sequence[Path]) -> list[Saved]:
-    folders = list(dict.fromkeys(Path(one).resolve() for one in results))
-    if not folders:
+def _check_apart(out: Path, saved: Sequence[SavedResults]) -> None:
+    """A report never takes the place of what it reports on."""
+    if not saved:
         raise SelectionError(
             "there are no results to report on", next_step="name a folder of results"
         )
-    return [read_saved(folder) for folder in folders]
-
-
-def _check_apart(out: Path, saved: Sequence[Saved]) -> None:
-    """A report never takes the place of what it reports on."""
     for one in saved:
         if out.resolve() == one.path or out.resolve() in one.path.parents:
             raise OutputError(
@@ -88,57 +148,257 @@ def _check_apart(out: Path, saved: Sequence[Saved]) -> None:
             )
 
 
-def file_names(made: Document) -> dict[Path, str]:
+def file_names(report: Document) -> dict[Path, str]:
     """File of the results → its name beside the report; numbered where names meet."""
-    found: dict[Path, str] = {}
-    for part in every_part(made):
-        file = part.png if isinstance(part, Picture) else None
-        file = part.csv if isinstance(part, NumberTable) else file
-        if file is None or file in found:
-            continue
+    names: dict[Path, str] = {}
+    for picture, ending in product(report.pictures, ("png", "csv")):
+        file = picture.file(ending)
         name, number = file.name, 2
-        while name in found.values():
+        while name in names.values():
             name, number = f"{file.stem}-{number}{file.suffix}", number + 1
-        found[file] = name
-    return found
+        names[file] = name
+    return names
 
 
-def _write(made: Document, path: Path, names: Mapping[Path, str]) -> None:
-    if path.suffix == ".pdf":
-        from mindshare.report.pdf import write_pdf
-
-        write_pdf(made, path, file_name=names.__getitem__)
-        return
-    if path.suffix == ".md":
-        from mindshare.report.markdown import markdown
-
-        text = markdown(made, file_name=names.__getitem__)
-    else:
-        from mindshare.report.html import page
-
-        text = page(made, file_name=names.__getitem__)
-    path.write_text(text, encoding="utf-8")
+# Documents to text, by the templates.
 
 
-def _copy(made: Document, folder: Path, names: Mapping[Path, str], formats: Sequence[str]) -> None:
-    """The files that the report links to or speaks of; a page has its small ones inside."""
-    for file, name in names.items():
-        if "md" in formats or file.suffix != ".png":
-            shutil.copyfile(file, folder / name)
-    for part in every_part(made):
-        if isinstance(part, Attached) and set(formats) - {"html"}:
-            (folder / part.name).write_text(part.text, encoding="utf-8")
+def page(document: Document, *, file_name: Names = _own_name) -> str:
+    """The whole page; `file_name` says what the files beside it are called."""
+    from mindshare.figures.render import script
 
-
-def _manifest(made: Document, saved: Sequence[Saved], formats: Sequence[str]) -> dict[str, Any]:
-    """What marks the folder as ours, so that it can be replaced."""
-    return {
-        "report": {
-            "title": made.title,
-            "files": [FORMATS[word] for word in formats],
-            "results": [
-                {"folder": one.path.name, "study": dict(one.manifest.get("study", {}))}
-                for one in saved
-            ],
-        }
+    pictures = document.pictures
+    context = {
+        "numbers": {picture.anchor: i for i, picture in enumerate(pictures, 1)},
+        "packed": [_packed(picture) for picture in pictures],
+        "bundle": Markup(script()),  # ours, and no end of a script in it
     }
+    stills = {picture.anchor: small_png(picture) for picture in pictures}
+    text = ""
+    for rows, still in _CUTS:
+        picture = stills.get if still else None
+        text = _html(document, file_name, rows=rows, picture=picture, **context)
+        if len(text.encode()) < LIMIT:
+            break
+    return text
+
+
+def paper(document: Document, *, file_name: Names = _own_name, vector: bool = True) -> str:
+    """The page to be printed; `vector` pictures need the font that charts are laid out in."""
+    files = {one.anchor: one.file("svg" if vector else "png") for one in document.pictures}
+    return _html(
+        document,
+        file_name,
+        rows=_PAPER_ROWS,
+        paper=True,
+        picture=lambda anchor: base64.b64encode(files[anchor].read_bytes()).decode(),
+        picture_kind="svg+xml" if vector else "png",
+    )
+
+
+def _html(document: Document, file_name: Names, **context: Any) -> str:
+    defaults = {"paper": False, "picture_kind": "png", "numbers": {}, "packed": [], "bundle": ""}
+    words = {"document": document, "topics": TOPICS, "on_paper": ON_PAPER, "file_name": file_name}
+    return _html_templates().get_template("report.html.j2").render(defaults | words | context)
+
+
+def small_png(picture: Picture) -> str:
+    """The drawn chart at the size of a screen, in base64."""
+    from mindshare.folders import reading
+
+    with reading(picture.folder):
+        return _small(picture.text("svg"))
+
+
+@lru_cache(maxsize=64)
+def _small(svg: str) -> str:
+    from mindshare.figures.render import Drawn
+
+    return base64.b64encode(Drawn(svg).png(scale=1)).decode()
+
+
+def _packed(picture: Picture) -> dict[str, str]:
+    """The chart's data and marks, and its table: gzip in base64, which can't end a script."""
+    texts = {
+        "spec": json.dumps(picture.spec, ensure_ascii=False, separators=(",", ":")),
+        "csv": picture.text("csv"),
+    }
+    return {
+        name: base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+        for name, text in texts.items()
+    }
+
+
+def markdown(document: Document, *, file_name: Names = _own_name) -> str:
+    """The whole text; `file_name` says what the files beside it are called."""
+    template = _markdown_templates().get_template("report.md.j2")
+    return template.render(
+        document=document, topics=TOPICS, file_name=file_name, rows=_MARKDOWN_ROWS
+    )
+
+
+def plain(text: str) -> str:
+    """No character of the text is taken for markup by Markdown; one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def fenced(text: str, language: str = "") -> Markup:
+    """A block of code whose fence is longer than any in the text."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Markup(f"{fence}{language}\n{text.rstrip()}\n{fence}")
+
+
+def bracketed(tokens: tuple[tuple[str, str], ...], unmarked: set[str]) -> str:
+    """Tokens as `[class:token]` but for plain ones; line breaks stay outside of the brackets."""
+    pieces = []
+    for piece, name in tokens:
+        shown = piece.rstrip("\n")
+        framed = f"[{name}:{shown}]{piece[len(shown) :]}"
+        pieces.append(piece if name in unmarked else framed)
+    return "".join(pieces)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is easier to read on it (WCAG's relative luminance)."""
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (
+        c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    )
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
+
+
+def _too_long(part: Part, rows: int) -> bool:
+    """Whether paper only names it."""
+    if isinstance(part, Details):
+        return all(_too_long(one, rows) for one in part.parts)
+    return isinstance(part, NumberTable) and len(part.rows) > rows
+
+
+def _kind(part: Part) -> str:
+    return type(part).__name__
+
+
+@lru_cache(maxsize=1)
+def _html_templates() -> Environment:
+    templates = Environment(
+        loader=_LOADER,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["encoded"] = lambda text: base64.b64encode(text.encode()).decode()
+    templates.filters["kind"] = _kind
+    templates.globals |= {
+        "ink_on": ink_on,
+        "too_long": _too_long,
+        "paper_tokens": _PAPER_TOKENS,
+        # a style sheet or a script of ours, as it is
+        "source": lambda name: Markup(_LOADER.get_source(templates, name)[0]),
+    }
+    return templates
+
+
+@lru_cache(maxsize=1)
+def _markdown_templates() -> Environment:
+    """Escapes what Markdown would take for markup, as the other one does for HTML."""
+
+    def escaped(value: Any) -> Any:
+        return value if isinstance(value, Markup) else Markup(plain(str(value)))
+
+    templates = Environment(
+        loader=_LOADER, autoescape=True, undefined=StrictUndefined, finalize=escaped
+    )
+    templates.filters["kind"] = _kind
+    templates.globals |= {"fenced": fenced, "bracketed": bracketed}
+    return templates
+
+
+# PDF: the page for paper, printed by a browser of the Chromium family; nothing is downloaded.
+
+
+def write_pdf(report: Document, path: Path, *, file_name: Names = _own_name) -> None:
+    """Still pictures and no script, so that nothing has to be waited for."""
+    browser = require_browser()
+    with tempfile.TemporaryDirectory(prefix="mindshare-pdf-") as folder:
+        source = Path(folder) / "report.html"
+        text = paper(report, file_name=file_name, vector=has_chart_font())
+        source.write_text(text, encoding="utf-8")
+        print_page(source, path, browser=browser)
+
+
+def has_chart_font() -> bool:
+    """Whether a browser here draws text as wide as the charts were laid out.
+
+    Where it does not, charts are printed as pixels (288 an inch), so that no word is cut off.
+    """
+    if platform.system() != "Linux":  # Arial or Helvetica are always there
+        return True
+    tool = shutil.which("fc-match")
+    if tool is None:
+        return False
+    command = [tool, "-f", "%{family}", "Liberation Sans"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return done.stdout.partition(",")[0] in _SAME_WIDTHS
+
+
+def find_browser() -> Path | None:
+    """The first that is installed."""
+    on_path = (shutil.which(name) for name in BROWSERS)
+    known = (place for place in _PLACES if os.path.isfile(place))
+    return next((Path(one) for one in (*on_path, *known) if one), None)
+
+
+def require_browser() -> Path:
+    browser = find_browser()
+    if browser is None:
+        raise OutputError(
+            "a PDF is printed by a browser, and there is none here",
+            allowed=f"one of {', '.join(BROWSERS)} on the PATH",
+            next_step=f"install Chromium, or {_HTML_INSTEAD}",
+        )
+    return browser
+
+
+def print_page(source: Path, pdf: Path, *, browser: Path) -> None:
+    """An HTML file → a PDF."""
+    with tempfile.TemporaryDirectory(prefix="mindshare-browser-") as profile:
+        options = [
+            "--headless",
+            "--disable-gpu",
+            "--disable-extensions",
+            "--disable-background-networking",
+            "--no-first-run",
+            f"--user-data-dir={profile}",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={pdf}",
+        ]
+        # Chromium refuses to run in its sandbox as root; the page is ours and runs no script.
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            options.append("--no-sandbox")
+        done = _run([str(browser), *options, source.resolve().as_uri()])
+    if done.returncode != 0 or not os.path.isfile(pdf) or pdf.stat().st_size == 0:
+        said = " ".join(done.stderr.strip().splitlines()[-3:])
+        raise OutputError(
+            f"{browser.name} could not print the report: {said[-300:] or 'it gave no reason'}",
+            next_step=_HTML_INSTEAD,
+        )
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OutputError(
+            f"the browser did not print the report within {_SECONDS} seconds",
+            next_step=_HTML_INSTEAD,
+        ) from error
+    except OSError as error:
+        raise OutputError(
+            f"the browser {command[0]} can't be started: {error.strerror}",
+            next_step=_HTML_INSTEAD,
+        ) from error

@@ -1,49 +1,74 @@
-"""One frozen Study → a Measurement: encode, classify, one forward pass, tables with provenance.
+"""One frozen study + a model + prompts → a Measurement: tables with provenance.
 
-An `InsertionStudy` compares a prompt with versions of it: insert, align, one pass a version.
+study        what to measure: Study, InsertionStudy, KnockoutStudy
+encoding     prompts → tokens, classes, query sets, versions with an insertion → jobs
+answers      what a knock-out asks of a prompt: answer, choices, queries
+backend      who runs the passes
+measurer     windows of prompts through a backend and a store of results
+rows         results → rows of the tables
+measurement  tables and their provenance
+run          a run on disk, and the door `measure`
+window       a square of the exact attention
 """
 
 from __future__ import annotations
 
-from mindshare.study.answers import Progress, Shelf
-from mindshare.study.encoding import as_prompts, check_selection, check_spans, encode_for
-from mindshare.study.inserting import WITHOUT, InsertionStudy, build_insertion_study
-from mindshare.study.insertion import measure_insertion
-from mindshare.study.insertion_storing import fixed_insertion
+from mindshare.prompts.given import ChosenPrompts, Column, PromptSource, as_prompts
+from mindshare.study.backend import Backend, LocalBackend, ModelIdentity
+from mindshare.study.encoding import (
+    EncodedPrompt,
+    PromptEncoder,
+    Tokenizer,
+    check_selection,
+    check_study,
+    encode_for,
+)
 from mindshare.study.measurement import Measurement
-from mindshare.study.pipeline import Asking, measure
-from mindshare.study.reading import fixed_parts
-from mindshare.study.storing import Into, Keeping, Stored, write_tables
-from mindshare.study.study import MEASURES, Study, build_study
-from mindshare.study.versions import Version, Versions, read_versions
+from mindshare.study.measurer import Measurer
+from mindshare.study.run import OpenRun, RunFolder, measure, measure_insertion, write_tables
+from mindshare.study.study import (
+    MEASURES,
+    AnyStudy,
+    InsertionStudy,
+    KnockoutStudy,
+    Study,
+    StudyParts,
+    build_insertion_study,
+    build_knockout_study,
+    build_study,
+)
 from mindshare.study.window import AttentionWindow, attention_window
 
 __all__ = [
     "MEASURES",
-    "WITHOUT",
-    "Asking",
+    "AnyStudy",
     "AttentionWindow",
+    "Backend",
+    "ChosenPrompts",
+    "Column",
+    "EncodedPrompt",
     "InsertionStudy",
-    "Into",
-    "Keeping",
+    "KnockoutStudy",
+    "LocalBackend",
     "Measurement",
-    "Progress",
-    "Shelf",
-    "Stored",
+    "Measurer",
+    "ModelIdentity",
+    "OpenRun",
+    "PromptEncoder",
+    "PromptSource",
+    "RunFolder",
     "Study",
-    "Version",
-    "Versions",
+    "StudyParts",
+    "Tokenizer",
     "as_prompts",
     "attention_window",
     "build_insertion_study",
+    "build_knockout_study",
     "build_study",
     "check_selection",
-    "check_spans",
+    "check_study",
     "encode_for",
-    "fixed_insertion",
-    "fixed_parts",
     "measure",
     "measure_insertion",
-    "read_versions",
     "write_tables",
 ]

@@ -1,182 +1,97 @@
-"""Prompts + someone who answers → every prompt with its numbers, in order.
-
-    read a window of prompts ─► ask for what is not on the shelf yet ─► put it there ─► next
-    read again, in order ─► take from the shelf
-
-A shelf is memory for a few prompts, the store of a run for many. Only a window of prompts is held
-at a time; while it is asked about, the next one is read.
-"""
+"""What a knock-out asks of one prompt: the tokens of its answer, its choices, and its queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Sequence
 
-from mindshare.errors import MindshareError
-from mindshare.prompts import Prompt
-from mindshare.study.passes import Answering
-from mindshare.study.reading import Read, Reading, asked_of
+import numpy as np
 
-if TYPE_CHECKING:
-    from mindshare.attention.batches import Answer
-    from mindshare.attention.measures import LayerNumbers
-
-T = TypeVar("T")
-WINDOW = 1024  # prompts for each worker: enough to find company of every length
-
-Lacking = frozenset[int] | None  # layers that are not there; None: all of them
+from mindshare.attention.jobs import Answer
+from mindshare.errors import PromptError, SelectionError, TokenError
+from mindshare.models import LoadedModel, ModelTokenizer
+from mindshare.study.study import KnockoutStudy
+from mindshare.tokens import Classed, Encoded, continued, parse_queries, query_mask
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What a shelf has of one job."""
-
-    layers: Mapping[int, LayerNumbers]
-    kernels: Mapping[int, str]
-
-
-class Shelf(Protocol):
-    """Where answers are kept."""
-
-    def missing(self, reads: Sequence[Read], layers: Lacking) -> dict[str, Lacking]:
-        """The jobs to be asked about, and for which layers."""
-        ...
-
-    def put(self, answers: Sequence[Answer], reads: Mapping[str, Read], *, whole: bool) -> None: ...
-
-    def refuse(self, prompt: Prompt, error: MindshareError) -> None:
-        """A prompt that can't be read: raise, or remember why."""
-        ...
-
-    def take(self, items: Iterable[str], layers: Lacking) -> Iterator[Kept]:
-        """In the order asked for."""
-        ...
-
-
-class InMemory:
-    """A shelf for a few prompts."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
-
-    def missing(self, reads: Sequence[Read], layers: Lacking) -> dict[str, Lacking]:
-        return {read.job.item: layers for read in reads if read.job.item not in self._kept}
-
-    def put(
-        self, answers: Sequence[Answer], reads: Mapping[str, Read], *, whole: bool
-    ) -> None:  # whatever was asked for is all there is
-        del reads, whole
-        self._kept |= {one.item: Kept(one.layers, one.kernels) for one in answers}
-
-    def refuse(self, prompt: Prompt, error: MindshareError) -> None:
-        del prompt
-        raise error
-
-    def take(self, items: Iterable[str], layers: Lacking) -> Iterator[Kept]:
-        del layers
-        return (self._kept[item] for item in items)
+def answer_of(
+    tokenizer: LoadedModel | ModelTokenizer, encoded: Encoded, study: KnockoutStudy
+) -> Answer:
+    """The answer's tokens after the prompt's; none where the model itself is to say them."""
+    prompt = encoded.prompt
+    if study.answer == "greedy":
+        return Answer(np.zeros(0, np.int64))
+    if not prompt.answer:
+        raise PromptError(
+            f"prompt {prompt.id} has no answer, so there is nothing that it could lose",
+            where=prompt.place,
+            allowed="a column of answers (answer, or --column answer=NAME), or --answer greedy",
+        )
+    ids = _tokens_after(tokenizer, encoded, prompt.answer)
+    choices = prompt.choices or study.choices
+    if not choices:
+        return Answer(np.array(ids, np.int64))
+    if prompt.answer not in choices:
+        raise PromptError(
+            f"the answer {prompt.answer!r} of prompt {prompt.id} is none of its choices",
+            where=prompt.place,
+            allowed=", ".join(map(repr, choices)),
+        )
+    others = [_tokens_after(tokenizer, encoded, x) for x in choices if x != prompt.answer]
+    return Answer(np.array(ids, np.int64), _rivals(ids, others, prompt.id))
 
 
-Progress = Callable[[int, int], None]  # prompts done, prompts in all
+def _rivals(ids: Sequence[int], others: Sequence[Sequence[int]], prompt: str) -> np.ndarray:
+    """[rival, 2]: where another choice that began alike goes on otherwise, and how."""
+    found: dict[tuple[int, int], None] = {}
+    for other in others:
+        same = next((i for i, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b), None)
+        if same is None:
+            raise PromptError(
+                f"one choice of prompt {prompt} is the beginning of another, so its tokens do not "
+                "tell them apart",
+                next_step="let every choice end in the same way, e.g. with a full stop",
+            )
+        found[same, other[same]] = None
+    return np.array(list(found), np.int64).reshape(-1, 2)
 
 
-@dataclass(frozen=True)
-class Answered:
-    """Who is asked, how prompts are read, where answers are kept."""
-
-    reading: Reading
-    answering: Answering
-    shelf: Shelf
-    progress: Progress | None = None
-
-    def all(self, prompts: Sequence[Prompt]) -> Iterator[tuple[Read, Kept]]:
-        """Every prompt that could be read, in order; nothing is given out before all is there."""
-        return self.given(prompts, self.fill(prompts))
-
-    def fill(self, prompts: Sequence[Prompt]) -> Window | None:
-        """Ask for all that is not on the shelf; gives the window if one was enough."""
-        only, done = None, 0
-        windows = (self._read(some) for some in _windows(prompts, WINDOW * self.answering.workers))
-        for number, window in enumerate(_ahead(windows)):
-            only = window if number == 0 else None
-            done = self._ask(window, done, len(prompts))
-        return only
-
-    def given(
-        self, prompts: Sequence[Prompt], only: Window | None = None
-    ) -> Iterator[tuple[Read, Kept]]:
-        """From the shelf, in the order of the prompts; `only` is what `fill` gave."""
-        again = [only] if only is not None else (self._read(w) for w in _windows(prompts, WINDOW))
-        for window in again:
-            items = [read.job.item for read in window.reads]
-            yield from zip(window.reads, self.shelf.take(items, self._layers), strict=True)
-
-    @property
-    def _layers(self) -> Lacking:
-        layers = self.reading.study.layers
-        return None if layers is None else frozenset(layers)
-
-    def _read(self, prompts: Sequence[Prompt]) -> Window:
-        reads, refused = [], []
-        for prompt in prompts:
-            try:
-                reads.append(self.reading.read(prompt))
-            except MindshareError as error:
-                refused.append((prompt, error))
-        return Window(reads, refused)
-
-    def _ask(self, window: Window, done: int, total: int) -> int:
-        for prompt, error in window.refused:
-            self.shelf.refuse(prompt, error)
-        by_item = {read.job.item: read for read in window.reads}
-        missing = self.shelf.missing(window.reads, self._layers)
-        after = done + len(window.reads) + len(window.refused)
-        done = after - len(missing)
-        self._report(done, total)
-        for layers, items in _by_layers(missing).items():
-            asked = replace(asked_of(self.reading.study), layers=layers)
-            jobs = [by_item[item].job for item in items]
-            for answers in self.answering.answers(jobs, asked):
-                self.shelf.put(answers, by_item, whole=layers is None)
-                done += len(answers)
-                self._report(done, total)
-        return after
-
-    def _report(self, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(done, total)
+def _tokens_after(
+    tokenizer: LoadedModel | ModelTokenizer, encoded: Encoded, answer: str
+) -> tuple[int, ...]:
+    assert tokenizer.tokenizer is not None
+    ids = continued(encoded, answer, tokenizer.tokenizer, add_bos=tokenizer.add_bos)
+    count = len(encoded)
+    if ids[:count] != encoded.ids or len(ids) == count:
+        same = next((i for i, (a, b) in enumerate(zip(ids, encoded.ids, strict=False)) if a != b),
+                    count - 1)  # fmt: skip
+        raise TokenError(
+            f"{tokenizer.name} reads the end of prompt {encoded.prompt.id} and the beginning of "
+            f"its answer {answer[:20]!r} as one: {encoded.text[-12:]!r} ends in other tokens with "
+            f"the answer behind it (token {same} of {count} is the first that differs)",
+            where=encoded.prompt.place,
+            next_step="end the prompt where a word ends, and begin the answer with the space "
+            "between them",
+        )
+    return ids[count:]
 
 
-@dataclass(frozen=True)
-class Window:
-    """Prompts that are in hand at the same time."""
-
-    reads: list[Read]
-    refused: list[tuple[Prompt, MindshareError]]
-
-
-def _windows(prompts: Sequence[Prompt], size: int) -> Iterator[list[Prompt]]:
-    rest = iter(prompts)
-    while window := list(islice(rest, size)):
-        yield window
-
-
-def _by_layers(missing: Mapping[str, Lacking]) -> dict[Lacking, list[str]]:
-    """The jobs that lack the same layers; usually all of them, or none."""
-    found: dict[Lacking, list[str]] = {}
-    for item, layers in missing.items():
-        found.setdefault(layers, []).append(item)
-    return found
-
-
-def _ahead(made: Iterator[T]) -> Iterator[T]:
-    """The same, with the next one in the making while this one is used."""
-    nothing = object()
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, made, nothing)
-        while (one := coming.result()) is not nothing:
-            coming = pool.submit(next, made, nothing)
-            yield one  # type: ignore[misc]
+def knockout_queries(classed: Classed, study: KnockoutStudy) -> np.ndarray:
+    """Bool [class, token]: the queries of the prompt that each class is hidden from."""
+    encoded, count = classed.encoded, len(classed.encoded)
+    classes = len(classed.names) - 1  # without `other`
+    position = np.arange(count)
+    if study.queries in ("last", "answer"):
+        return np.repeat((position == count - 1)[None], classes, 0)
+    if study.queries != "later":
+        mask = query_mask(parse_queries(study.queries), encoded, classed)
+        return np.repeat(mask[None], classes, 0)
+    ends = [np.flatnonzero(column)[-1:] for column in classed.weights[:, :-1].T]
+    later = np.stack([position > (end[0] if len(end) else count - 2) for end in ends])
+    empty = np.flatnonzero(~later.any(1))
+    if len(empty):
+        raise SelectionError(
+            f"class {classed.names[empty[0]]!r} goes up to the last token of prompt "
+            f"{encoded.prompt.id}, so no later token could look at it",
+            allowed="--queries last, answer or all",
+        )
+    return later

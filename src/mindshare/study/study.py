@@ -1,38 +1,63 @@
 """One frozen object says what to measure; its hash stands in everything that comes of it.
 
-The command line, files and Python all build this same `Study`. It names no model and no prompt:
-the same study can be run on any. It is serialisable, and it does not run anything.
+A `Study` measures prompts by token class; an `InsertionStudy` compares a prompt with versions of it
+that have something inserted; a `KnockoutStudy` hides classes of tokens, and sees what the answer
+loses. The command line, files and Python all build these. They name no model
+and no prompt: the same study can be run on any. They are serialisable and run nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypedDict
 
-from mindshare.errors import SelectionError, nearest
+from mindshare.attention.jobs import HOW, Knockout, Layers, Request
+from mindshare.errors import SelectionError, nearest, require_types
+from mindshare.measures import MEASURES as REGISTRY
+from mindshare.prompts import Insertion, parse_insertions
 from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
 
-# Every word of the definitions, and the column family that computes it.
+WITHOUT = "without"  # the condition of a prompt as it is
+BOTH = "both"  # query sets of an insertion: `all` for its charts, `original` to compare
+INSERTION_QUERIES = (BOTH, "all", "original")
+# Query sets of knock-outs beside those of a study: the queries that give the answer (the last token
+# of the prompt, and the answer's but its last), and every token after the class's last one.
+KNOCKOUT_QUERIES = ("answer", "later")
+WHILE_ANSWERING = ("answer", "later", "all")
+# What a study by token class can be asked for → the engine's statistic behind it.
 MEASURES: dict[str, str] = {
-    "mass": "mass",
-    "share": "mass",
-    "density": "mass",
-    "expected": "mass",
-    "lift": "mass",
-    "entropy": "entropy",
-    "perplexity": "entropy",
-    "distance": "distance",
-    "received": "received",
-    "sink_rate": "mass",
+    name: one.statistic
+    for name, one in REGISTRY.items()
+    if one.level in ("class", "head", "key", "prompt")
 }
 
 
+class _Definition:
+    """What every study has in common."""
+
+    layers: tuple[int, ...] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(asdict(self))  # type: ignore[call-overload]
+
+    @property
+    def hash(self) -> str:
+        """Sixteen hex digits of the SHA-256 of everything that decides the numbers."""
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def chosen_layers(self) -> Layers:
+        return None if self.layers is None else frozenset(self.layers)
+
+
 @dataclass(frozen=True)
-class Study:
-    """What to measure."""
+class Study(_Definition):
+    """What to measure by token class."""
 
     classes: tuple[tuple[str, str], ...] = ()  # (name, rule), first match wins
     policy: str = "priority"
@@ -46,6 +71,7 @@ class Study:
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
+        require_types(self)
         _check_words(self.measures, MEASURES, "measure")
         _check_words(self.mean_over, ("heads", "layers"), "axis to average over")
         for name in self.queries:
@@ -61,26 +87,186 @@ class Study:
         self.token_classes()
 
     def token_classes(self) -> Classes:
-        return parse_classes(dict(self.classes), policy=self.policy)  # type: ignore[arg-type]
+        return _parsed(self.classes, self.policy)
 
-    def families(self) -> frozenset[str]:
-        return frozenset(MEASURES[word] for word in self.measures)
+    def request(self) -> Request:
+        """What a pass must compute for this; masses always."""
+        return Request(
+            statistics=frozenset({"mass", *(MEASURES[word] for word in self.measures)}),
+            near=self.near,
+            layers=self.chosen_layers,
+            kernel=self.kernel,
+            chunk_tokens=self.chunk_tokens,
+        )
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    def fixed_parts(self) -> dict[str, Any]:
+        """What all results of one run share: all but what only selects among them."""
+        selecting = ("layers", "heads", "mean_over")
+        return {name: value for name, value in self.to_dict().items() if name not in selecting}
 
     @property
-    def hash(self) -> str:
-        return definition_hash(self.to_dict())
+    def passes(self) -> int:
+        """Of one prompt."""
+        return 1
 
 
-def definition_hash(definition: Mapping[str, Any]) -> str:
-    """Sixteen hex digits of the SHA-256 of everything that decides the numbers."""
-    text = json.dumps(definition, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+@dataclass(frozen=True)
+class InsertionStudy(_Definition):
+    """Which insertions to compare with the prompt as it is."""
+
+    insertions: tuple[Insertion, ...]
+    against: tuple[Insertion, ...] = ()  # one for each insertion, or none
+    layers: tuple[int, ...] | None = None  # None: every layer that has attention
+    queries: str = BOTH  # of `received`: every token, those that were not inserted, or both sets
+    near: int = 0  # `received` counts queries with i > j + near; -1 includes the diagonal
+    kernel: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not self.insertions:
+            raise SelectionError("there is nothing to insert", allowed="e.g. '/ *55'")
+        if self.against and len(self.against) != len(self.insertions):
+            raise SelectionError("there must be one `against` for each insertion")
+        names = self.conditions
+        twice = [name for name in names if names.count(name) > 1 or name == WITHOUT]
+        if twice:
+            raise SelectionError(
+                f"two conditions are called {twice[0]!r}", next_step="leave out one of them"
+            )
+        if self.queries not in INSERTION_QUERIES:
+            raise SelectionError(
+                f"unknown query set {self.queries!r} for an insertion"
+                f"{nearest(self.queries, INSERTION_QUERIES)}",
+                allowed="both, all, or original (tokens that were not inserted)",
+            )
+        if self.layers == ():
+            raise SelectionError("layers=[] leaves no layer", allowed="None for all, or numbers")
+        if self.near < -1:
+            raise SelectionError(f"near={self.near}", allowed="-1 (include the diagonal), 0, 1, …")
+
+    def pairs(self) -> list[tuple[Insertion, Insertion | None]]:
+        """Each insertion and what it stands against."""
+        others = self.against or (None,) * len(self.insertions)
+        return list(zip(self.insertions, others, strict=True))
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The names of the versions with an insertion, in the order of the tables."""
+        return tuple(one.name for pair in self.pairs() for one in pair if one is not None)
+
+    def request(self) -> Request:
+        """What a pass must compute for this; a version without an insertion has no columns."""
+        return Request(
+            statistics=frozenset({"given", "received", "rescaling"}),
+            near=self.near,
+            layers=self.chosen_layers,
+            kernel=self.kernel,
+        )
+
+    def fixed_parts(self) -> dict[str, Any]:
+        """The definition without layers and without the conditions, which may be added."""
+        return {
+            "kind": "insertion",
+            "queries": self.queries,
+            "near": self.near,
+            "kernel": self.kernel,
+        }
+
+    @property
+    def passes(self) -> int:
+        """Of one prompt: without, and under each condition."""
+        return 1 + len(self.conditions)
 
 
-class Definition(TypedDict, total=False):
+@dataclass(frozen=True)
+class KnockoutStudy(_Definition):
+    """Which token classes to hide, from which queries, heads and layers, and how."""
+
+    classes: tuple[tuple[str, str], ...]  # (name, rule), first match wins
+    policy: str = "priority"
+    answer: str = "given"  # with the prompt, or "greedy": what the model itself says
+    greedy_tokens: int = 1  # of such an answer, at most
+    choices: tuple[str, ...] = ()  # of every prompt: answers that the right one is told from
+    layers: tuple[int, ...] | None = None  # None: every layer that has attention
+    heads: tuple[int, ...] | None = None  # None: every head
+    each: bool = False  # each head by itself, or all of them together
+    places: tuple[tuple[int, int], ...] = ()  # (layer, head), in place of all: together, or each
+    window: int = 1  # layers that are knocked out together, around each layer
+    how: str = "mask"
+    queries: str = "last"
+    screen: bool = False  # first-order effects in place of knock-outs
+    means_hash: str = ""  # of `mean`: of what takes the place of each class's output
+    means: Mapping[int, Any] | None = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The means are known by their hash."""
+        whole = replace(self, means=None)
+        return {name: value for name, value in asdict(whole).items() if name != "means"}
+
+    def __post_init__(self) -> None:
+        if not self.classes:
+            raise SelectionError(
+                "there is no token class to hide",
+                next_step="name at least one, e.g. classes={'hash': '#'} or --class hash='#'",
+            )
+        if self.policy == "proportional":
+            raise SelectionError(
+                "a part of a token can't be hidden", allowed="policy priority or pure"
+            )
+        _check_words([self.how], HOW, "kind of knock-out")
+        _check_words([self.answer], ("given", "greedy"), "answer")
+        if self.queries not in KNOCKOUT_QUERIES:
+            parse_queries(self.queries)
+        for name, number in (("window", self.window), ("greedy_tokens", self.greedy_tokens)):
+            if number < 1:
+                raise SelectionError(f"{name}={number}", allowed="1, 2, 3, …")
+        if self.screen and not (self.each and self.how == "mask" and self.window == 1):
+            raise SelectionError(
+                "a screen is of single heads whose keys are masked",
+                allowed="heads='each', how='mask' and no window",
+            )
+        if self.choices and self.answer == "greedy":
+            raise SelectionError(
+                "choices need to know the right answer", next_step="give the prompts an answer"
+            )
+        self.token_classes()
+
+    def token_classes(self) -> Classes:
+        return _parsed(self.classes, self.policy)
+
+    def request(self) -> Request:
+        """What the passes must compute for this."""
+        return Request(
+            statistics=frozenset({"effect"}),
+            layers=self.chosen_layers,
+            knockout=Knockout(
+                how=self.how,
+                heads=self.heads,
+                each=self.each,
+                window=self.window,
+                places=self.places,
+                while_answering=self.queries in WHILE_ANSWERING,
+                greedy=self.greedy_tokens,
+                screen=self.screen,
+                names=tuple(name for name, _ in self.classes),
+                means=self.means,
+            ),
+        )
+
+    def fixed_parts(self) -> dict[str, Any]:
+        """What all results of one run share: all but the layers."""
+        parts = {name: value for name, value in self.to_dict().items() if name != "layers"}
+        return {"kind": "knockout", **parts}
+
+    @property
+    def passes(self) -> int:
+        """Of one prompt: its passes are one job."""
+        return 1
+
+
+AnyStudy = Study | InsertionStudy | KnockoutStudy
+
+
+class StudyParts(TypedDict, total=False):
     """The parts of a Study by name, as people write them."""
 
     classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None
@@ -104,7 +290,7 @@ def build_study(
     **rest: Any,
 ) -> Study:
     """A Study from what people write: words, lists, "mean"."""
-    _check_words(rest, Definition.__annotations__, "part of a study")
+    _check_words(rest, StudyParts.__annotations__, "part of a study")
     parsed = parse_classes(
         {} if classes is None else classes, policy=rest.pop("policy", "priority")
     )
@@ -113,17 +299,108 @@ def build_study(
     return Study(
         classes=tuple((c.name, str(c).partition("=")[2]) for c in parsed.rules),
         policy=parsed.policy,
-        measures=_words(measures) if measures is not None else Study.measures,
+        measures=_words(measures, "measures") if measures is not None else Study.measures,
         layers=chosen_layers,
         heads=chosen_heads,
         mean_over=(*mean_heads, *mean_layers),
-        queries=_words(queries),
+        queries=_words(queries, "queries"),
         **rest,
     )
 
 
-def _words(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def build_knockout_study(
+    *,
+    classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None = None,
+    policy: str = "priority",
+    answer: str = "given",
+    layers: int | Iterable[int] | str | None = None,
+    heads: int | Iterable[int] | str | None = None,
+    **rest: Any,
+) -> KnockoutStudy:
+    """From what people write: answer='greedy:5', heads='each', [0, 3], '17.4,18.6' or None.
+
+    Heads that are named are knocked out one by one; `LAYER.HEAD` all together, and nothing else.
+    """
+    parsed = parse_classes({} if classes is None else classes, policy=policy)  # type: ignore[arg-type]
+    kind, _, tokens = answer.partition(":")
+    if tokens:
+        rest["greedy_tokens"] = _count(tokens, answer)
+    if isinstance(heads, str) and "." in heads:
+        rest["places"], heads = _places(heads), None
+    each = heads not in (None, "together")
+    chosen_layers, mean_layers = _selection(layers, "layers")
+    chosen_heads, mean_heads = _selection(None if heads in ("each", "together") else heads, "heads")
+    if mean_layers or mean_heads:
+        raise SelectionError(
+            "a mean can't be knocked out", allowed="numbers, 'all'; heads: together, each"
+        )
+    if rest.get("places") and not each:
+        chosen_layers = (min(layer for layer, _ in rest["places"]),)
+    return KnockoutStudy(
+        classes=tuple((c.name, str(c).partition("=")[2]) for c in parsed.rules),
+        policy=parsed.policy,
+        answer=kind,
+        layers=chosen_layers,
+        heads=chosen_heads,
+        each=each,
+        **rest,
+    )
+
+
+def _count(text: str, where: str) -> int:
+    if not text.isdecimal():
+        raise SelectionError(f"{where!r} can't be read", allowed="given, greedy, or greedy:5")
+    return int(text)
+
+
+def _places(text: str) -> tuple[tuple[int, int], ...]:
+    """`17.4,18.6` → ((17, 4), (18, 6))"""
+    pairs = [part.strip().split(".") for part in text.split(",")]
+    if not all(len(pair) == 2 and all(x.isdecimal() for x in pair) for pair in pairs):
+        raise SelectionError(f"heads={text!r} can't be read", allowed="LAYER.HEAD,…: 17.4,18.6")
+    return tuple(dict.fromkeys((int(a), int(b)) for a, b in pairs))
+
+
+def build_insertion_study(
+    insert: str | Sequence[str],
+    *,
+    against: str | None = None,
+    at: str | Sequence[str] = "between",
+    seed: int = 0,
+    **rest: Any,
+) -> InsertionStudy:
+    """From what people write: '/ *55', ['/ *10,25', 'he *25'], 'random-sentence', 'start'."""
+    insertions = parse_insertions(insert, places=at, seed=seed)
+    others = () if against is None else tuple(_against(against, insertions))
+    return InsertionStudy(tuple(insertions), others, **rest)
+
+
+def _against(text: str, insertions: Sequence[Insertion]) -> Iterator[Insertion]:
+    """What each insertion stands against: at the same place, with a name of its own."""
+    for insertion in insertions:
+        against, *more = parse_insertions(text, places=insertion.place, seed=insertion.seed)
+        if more:
+            raise SelectionError(
+                f"against={text!r} are {1 + len(more)} insertions",
+                allowed="one, e.g. random-sentence",
+            )
+        several = len(insertions) > 1
+        name = f"{against.name} for {insertion.name}" if several else against.name
+        yield replace(against, name=name)
+
+
+@lru_cache(maxsize=64)  # asked for with every prompt
+def _parsed(classes: tuple[tuple[str, str], ...], policy: str) -> Classes:
+    return parse_classes(dict(classes), policy=policy)  # type: ignore[arg-type]
+
+
+def _words(given: Any, name: str) -> tuple[str, ...]:
+    words = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if not all(isinstance(word, str) for word in words):
+        raise SelectionError(
+            f"{name}={given!r} can't be read", allowed="a word, or a list of words"
+        )
+    return words
 
 
 def _selection(
@@ -139,7 +416,7 @@ def _selection(
             f"{axis}={given!r} can't be read",
             allowed=f"numbers, 'all' or 'mean', e.g. {axis}=[0, 5]",
         )
-    numbers = (given,) if isinstance(given, int) else tuple(given)
+    numbers = tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(n, int) for n in numbers) or not numbers:
         raise SelectionError(f"{axis}={given!r} can't be read", allowed="whole numbers from 0")
     return tuple(dict.fromkeys(numbers)), ()

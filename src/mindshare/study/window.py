@@ -15,7 +15,8 @@ import numpy as np
 
 from mindshare.errors import SelectionError
 from mindshare.models import attention_facts
-from mindshare.study.encoding import as_loaded, as_prompts, check_selection, encode_for
+from mindshare.prompts.given import as_prompts
+from mindshare.study.encoding import as_loaded, check_selection, encode_for
 
 if TYPE_CHECKING:
     import torch
@@ -69,51 +70,43 @@ def attention_window(
     """
     import torch
 
+    from mindshare.attention.call import TokenBatch
+    from mindshare.attention.checks import verify
     from mindshare.attention.forward import run_pass
-    from mindshare.attention.selfcheck import verify
-    from mindshare.attention.watcher import Request
+    from mindshare.attention.jobs import Request
+    from mindshare.attention.reference import probabilities
 
     loaded = as_loaded(model)
     facts = attention_facts(loaded.model)
     chosen = None if layers is None else tuple(dict.fromkeys(int(x) for x in layers))
     check_selection(facts, name=loaded.name, layers=chosen, heads=None)
-    (one,) = as_prompts(prompt)
-    encoded = encode_for(loaded, one)
+    single, *others = as_prompts(prompt)
+    if others:
+        raise SelectionError(f"{1 + len(others)} prompts are given", allowed="one prompt")
+    encoded = encode_for(loaded, single)
     start, stop = _range(tokens, len(encoded))
     _require_small(stop - start, heads=facts.heads, layers=len(chosen or range(facts.layers)))
     verify(loaded.model)
-    looking = _Looking(start, stop)
-    request = Request(
-        columns=torch.zeros(1, len(encoded), 0),
-        valid=torch.ones(1, len(encoded), dtype=torch.bool),
-        received=False,
-        layers=None if chosen is None else frozenset(chosen),
-    )
-    run_pass(loaded.model, torch.tensor([encoded.ids]), request, onlooker=looking)
-    seen = dict(sorted(looking.layers.items()))
+    valid = torch.ones(1, len(encoded), dtype=torch.bool)
+    batch = TokenBatch(torch.tensor([encoded.ids]), torch.zeros(1, len(encoded), 0), valid)
+    squares: dict[int, np.ndarray] = {}  # layer → [head, query, key]
+
+    def keep(layer: int, call: AttentionCall) -> None:
+        rows = probabilities(call, slice(start, stop))[0]
+        squares[layer] = rows[..., start:stop].float().cpu().numpy()
+
+    request = Request(statistics=frozenset(), layers=None if chosen is None else frozenset(chosen))
+    run_pass(loaded.model, batch, request, observer=keep)
     return AttentionWindow(
         tokens=encoded.pieces[start:stop],
         first=start,
-        layers=tuple(seen),
-        attention=np.stack(list(seen.values())),
+        layers=tuple(sorted(squares)),
+        attention=np.stack([squares[layer] for layer in sorted(squares)]),
     )
 
 
-class _Looking:
-    """An onlooker that keeps a square of every layer's attention."""
-
-    def __init__(self, start: int, stop: int) -> None:
-        self.start, self.stop = start, stop
-        self.layers: dict[int, np.ndarray] = {}
-
-    def __call__(self, layer: int, call: AttentionCall) -> None:
-        from mindshare.attention.reference import probabilities
-
-        rows = probabilities(call, slice(self.start, self.stop))[0]
-        self.layers[layer] = rows[..., self.start : self.stop].float().cpu().numpy()
-
-
-def _range(tokens: tuple[int, int] | None, count: int) -> tuple[int, int]:
+def _range(tokens: object, count: int) -> tuple[int, int]:
+    """(start, stop) from what people pass: None, or two whole numbers."""
     start, stop = (0, count) if tokens is None else _two_numbers(tokens, count)
     if not 0 <= start < stop <= count:
         raise SelectionError(
@@ -124,10 +117,9 @@ def _range(tokens: tuple[int, int] | None, count: int) -> tuple[int, int]:
 
 
 def _two_numbers(tokens: object, count: int) -> tuple[int, int]:
-    """Anyone may pass anything: two whole numbers, or a refusal."""
-    found = list(tokens) if isinstance(tokens, Sequence) and not isinstance(tokens, str) else []
+    values = list(tokens) if isinstance(tokens, Sequence) and not isinstance(tokens, str) else []
     try:
-        start, stop = (index(one) for one in found)
+        start, stop = (index(value) for value in values)
     except (TypeError, ValueError):
         raise SelectionError(
             f"tokens={tokens!r} is no range of tokens",

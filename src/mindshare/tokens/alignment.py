@@ -17,10 +17,14 @@ from numpy.typing import NDArray
 
 from mindshare.errors import PromptError, TokenError
 from mindshare.prompts import CharRange
-from mindshare.tokens.bytewalk import BYTE_OF, absent_bytes
-from mindshare.tokens.encoded import Encoded, FastTokenizer
-from mindshare.tokens.offsets import BYTE_TOKEN, SENTENCEPIECE_SPACE
-from mindshare.tokens.spans import char_mask
+from mindshare.tokens.encoding import Encoded, FastTokenizer
+from mindshare.tokens.offsets import (
+    BYTE_OF,
+    BYTE_TOKEN,
+    SENTENCEPIECE_SPACE,
+    absent_bytes,
+    char_mask,
+)
 
 CONTEXT = 20  # characters shown around a difference
 
@@ -63,68 +67,82 @@ def align(
         check_faithful(without, tokenizer)
         check_faithful(with_, tokenizer)
     inserted = tuple(with_.spans.get(span, ()))
-    where = _Where(char_mask(len(with_.text), inserted))
-    _check_same_text(without, with_, where, span)
+    layout = _Layout(char_mask(len(with_.text), inserted))
+    _check_same_text(without, with_, layout, span)
     pairs = sorted(
-        [*_matched_groups(without, with_, where), *_matched_empty(without, with_, where)]
+        [*_matched_groups(without, with_, layout), *_matched_empty(without, with_, layout)]
     )
-    return Alignment(without, with_, tuple(pairs), _parts(with_, where, pairs), inserted)
+    matched = {position for _, position in pairs}
+    parts = tuple(
+        "original" if token in matched else layout.part(range_)
+        for token, range_ in enumerate(with_.offsets)
+    )
+    return Alignment(without, with_, tuple(pairs), parts, inserted)
 
 
 @dataclass(frozen=True)
-class _Where:
-    """Where the characters of the prompt stand once a text is inserted (`mask` flags that text)."""
+class _Layout:
+    """Where the characters of the prompt stand in the text with the insertion.
+
+    `mask` flags the inserted characters of that text.
+    """
 
     mask: NDArray[np.bool_]
 
     @cached_property
-    def kept(self) -> list[int]:
+    def originals(self) -> list[int]:
         """The place of every original character."""
         return [int(at) for at in np.flatnonzero(~self.mask)]
 
     @cached_property
-    def upto(self) -> list[int]:
+    def inserted_before(self) -> list[int]:
         """How many inserted characters come before each place."""
         return [0, *(int(n) for n in np.cumsum(self.mask))]
 
     def moved(self, range_: CharRange) -> CharRange | None:
         """The range of these characters; None if the inserted text stands among them."""
-        start, end = self.kept[range_[0]], self.kept[range_[1] - 1] + 1
+        start, end = self.originals[range_[0]], self.originals[range_[1] - 1] + 1
         return (start, end) if end - start == range_[1] - range_[0] else None
 
     def gap(self, at: int) -> CharRange:
         """The first and last place that lie where this place between two characters was."""
-        before = self.kept[at - 1] + 1 if at else 0
-        after = self.kept[at] if at < len(self.kept) else len(self.mask)
+        before = self.originals[at - 1] + 1 if at else 0
+        after = self.originals[at] if at < len(self.originals) else len(self.mask)
         return before, after
 
+    def part(self, range_: CharRange) -> str:
+        """What a token without a partner is, by its characters."""
+        start, end = range_
+        if start == end:  # it stands for nothing: it is there because of what stands beside it
+            beside = self.mask[max(0, start - 1) : start + 1]
+            return "inserted" if beside.any() else "unmatched"
+        number = self.inserted_before[end] - self.inserted_before[start]
+        return "unmatched" if number == 0 else "inserted" if number == end - start else "seam"
 
-def _check_same_text(without: Encoded, with_: Encoded, where: _Where, span: str) -> None:
-    left, right = without.text, "".join(with_.text[at] for at in where.kept)
+
+def _check_same_text(without: Encoded, with_: Encoded, layout: _Layout, span: str) -> None:
+    left, right = without.text, "".join(with_.text[at] for at in layout.originals)
     if left == right:
         return
-    differ = [mine != other for mine, other in zip(left, right, strict=False)]
-    same = [*differ, True].index(True)
+    characters = enumerate(zip(left, right, strict=False))
+    at = next((i for i, (a, b) in characters if a != b), min(len(left), len(right)))
+    shown = slice(max(0, at - CONTEXT), at + CONTEXT)
     raise PromptError(
         f"the prompt with the span {span!r} taken out is not the prompt without it: at character "
-        f"{same} there is {_shown(right, same)}, without it {_shown(left, same)}",
+        f"{at} there is {right[shown]!r}, without it {left[shown]!r}",
         where=f"prompt {without.prompt.id}",
         next_step="insert elsewhere, or give the prompt as the chat template writes it",
     )
 
 
-def _shown(text: str, at: int) -> str:
-    return repr(text[max(0, at - CONTEXT) : at + CONTEXT])
-
-
-def _matched_groups(without: Encoded, with_: Encoded, where: _Where) -> Iterator[tuple[int, int]]:
+def _matched_groups(without: Encoded, with_: Encoded, layout: _Layout) -> Iterator[tuple[int, int]]:
     """Tokens that share characters are matched together or not at all."""
-    there = {with_.offsets[group[0]]: group for group in _groups(with_.offsets)}
+    groups_at = {with_.offsets[group[0]]: group for group in _groups(with_.offsets)}
     for group in _groups(without.offsets):
-        wanted = [(where.moved(without.offsets[at]), without.ids[at]) for at in group]
+        wanted = [(layout.moved(without.offsets[token]), without.ids[token]) for token in group]
         first = wanted[0][0]
-        other = there.get(first, []) if first else []
-        if wanted == [(with_.offsets[at], with_.ids[at]) for at in other]:
+        other = groups_at.get(first, []) if first else []
+        if wanted == [(with_.offsets[token], with_.ids[token]) for token in other]:
             yield from zip(group, other, strict=True)
 
 
@@ -132,59 +150,38 @@ def _groups(offsets: Sequence[CharRange]) -> list[list[int]]:
     """Runs of tokens that overlap, most of them of one token; tokens without characters in none."""
     groups: list[list[int]] = []
     reached = -1
-    for at, (start, end) in enumerate(offsets):
+    for token, (start, end) in enumerate(offsets):
         if start == end:
             continue
         if start < reached:
-            groups[-1].append(at)
+            groups[-1].append(token)
         else:
-            groups.append([at])
+            groups.append([token])
         reached = max(reached, end)
     return groups
 
 
-def _matched_empty(without: Encoded, with_: Encoded, where: _Where) -> Iterator[tuple[int, int]]:
-    """Tokens without characters are matched by the place between two characters they stand at."""
-    theirs = _empty(with_)
-    for place, mine in _empty(without).items():
-        before, after = where.gap(place)
-        others = [at for spot in dict.fromkeys((before, after)) for at in theirs.get(spot, [])]
-        yield from _same_ends(mine, others, without.ids, with_.ids)
+def _matched_empty(without: Encoded, with_: Encoded, layout: _Layout) -> Iterator[tuple[int, int]]:
+    """Tokens without characters are matched by the place between two characters they stand at.
+
+    From the front as long as the ids agree, then from the back.
+    """
+    with_at = _empty_tokens(with_)
+    for place, tokens in _empty_tokens(without).items():
+        gap = dict.fromkeys(layout.gap(place))  # one place, if nothing was inserted there
+        others = [token for at in gap for token in with_at.get(at, [])]
+        for end in (0, -1):
+            while tokens and others and without.ids[tokens[end]] == with_.ids[others[end]]:
+                yield tokens.pop(end), others.pop(end)
 
 
-def _empty(encoded: Encoded) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for at, (start, end) in enumerate(encoded.offsets):
+def _empty_tokens(encoded: Encoded) -> dict[int, list[int]]:
+    """Place → the tokens without characters that stand there."""
+    tokens: dict[int, list[int]] = {}
+    for token, (start, end) in enumerate(encoded.offsets):
         if start == end:
-            found.setdefault(start, []).append(at)
-    return found
-
-
-def _same_ends(
-    mine: list[int], others: list[int], ids: Sequence[int], other_ids: Sequence[int]
-) -> Iterator[tuple[int, int]]:
-    """Pairs from the front as long as the ids agree, then from the back."""
-    mine, others = list(mine), list(others)
-    for end in (0, -1):
-        while mine and others and ids[mine[end]] == other_ids[others[end]]:
-            yield mine.pop(end), others.pop(end)
-
-
-def _parts(with_: Encoded, where: _Where, pairs: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    matched = {position for _, position in pairs}
-    return tuple(
-        "original" if at in matched else _part(range_, where)
-        for at, range_ in enumerate(with_.offsets)
-    )
-
-
-def _part(range_: CharRange, where: _Where) -> str:
-    start, end = range_
-    if start == end:  # it stands for nothing: it is there because of what stands beside it
-        beside = where.mask[max(0, start - 1) : start + 1]
-        return "inserted" if beside.any() else "unmatched"
-    number = where.upto[end] - where.upto[start]
-    return "unmatched" if number == 0 else "inserted" if number == end - start else "seam"
+            tokens.setdefault(start, []).append(token)
+    return tokens
 
 
 def check_faithful(encoded: Encoded, tokenizer: FastTokenizer) -> None:
@@ -195,17 +192,14 @@ def check_faithful(encoded: Encoded, tokenizer: FastTokenizer) -> None:
     and bytes is no change. An unknown token says nothing, so nothing else.
     """
     raw = tokenizer.convert_ids_to_tokens(list(encoded.ids))
-    covered = [encoded.text[start:end] for start, end in encoded.offsets]
-    doubtful = [
-        at
-        for at, (name, text) in enumerate(zip(raw, covered, strict=True))
-        if not encoded.special[at] and not _says(name, text)
-    ]
-    for at in doubtful:
-        if not _excused(encoded.ids[at], covered[at], raw[at], tokenizer):
+    for token, (name, (start, end)) in enumerate(zip(raw, encoded.offsets, strict=True)):
+        covered = encoded.text[start:end]
+        if encoded.special[token] or _says(name, covered):
+            continue
+        if not _excused(encoded.ids[token], covered, name, tokenizer):
             raise TokenError(
-                f"the tokenizer rewrites the text: its token {raw[at]!r}, number {at} of the "
-                f"prompt, stands for {covered[at]!r}",
+                f"the tokenizer rewrites the text: its token {name!r}, number {token} of the "
+                f"prompt, stands for {covered!r}",
                 where=f"prompt {encoded.prompt.id}",
                 next_step="write the prompt and the insertion as the tokenizer rewrites them",
             )
@@ -230,9 +224,9 @@ def _says(name: str, covered: str, absent: frozenset[int] = frozenset()) -> bool
     plain = name.replace(SENTENCEPIECE_SPACE, " ")
     if plain in (shown, f" {shown}", f"##{shown}", f"{shown}</w>"):
         return True
-    said = _bytes_of(name)
-    return _carries(said, covered, absent) or (
-        said[:1] == b" " and _carries(said[1:], covered, absent)
+    data = _bytes_of(name)
+    return _carries(data, covered, absent) or (
+        data[:1] == b" " and _carries(data[1:], covered, absent)
     )
 
 
@@ -244,14 +238,14 @@ def _bytes_of(name: str) -> bytes:
     return bytes(BYTE_OF[char] for char in name) if BYTE_OF.keys() >= set(name) else b""
 
 
-def _carries(said: bytes, covered: str, absent: frozenset[int]) -> bool:
+def _carries(data: bytes, covered: str, absent: frozenset[int]) -> bool:
     """Whether these are the bytes of the characters, but for some of the first and the last one.
 
     Other tokens carry those; `absent` ones no token carries.
     """
-    kept = [bytes(byte for byte in char.encode() if byte not in absent) for char in covered]
-    if not kept or not said:
-        return not kept and not said
-    whole, first, last = b"".join(kept), len(kept[0]) or 1, len(kept[-1]) or 1
-    ends = (before + len(said) for before in range(first) if whole.startswith(said, before))
+    chars = [bytes(byte for byte in char.encode() if byte not in absent) for char in covered]
+    if not chars or not data:
+        return not chars and not data
+    whole, first, last = b"".join(chars), len(chars[0]) or 1, len(chars[-1]) or 1
+    ends = (before + len(data) for before in range(first) if whole.startswith(data, before))
     return any(0 <= len(whole) - end < last for end in ends)

@@ -1,7 +1,7 @@
 """The text of one class rule becomes a `Rule`, `NAME=RULE` a `TokenClass`.
 
     whitespace, newline, punctuation, digit, letter: a kind of character
-    special, bos                a kind of token
+    special, bos, first         a kind of token; first: the first one, whatever it is
     role:user, span:NAME        the characters of a chat role or of a named span
     #*                          these characters (no letters or digits in it)
     chars:abc                   these characters, whatever they are
@@ -11,20 +11,34 @@
 
 An `@` is read as the last form when a name follows it to the end. A literal one is written
 `chars:@`, last in a longer set (`chars:ab@`), or `\\@` in a regular expression. Spaces around a
-rule are dropped, but not after `chars:` and `re:`. This module does not know tokens or texts.
+rule are dropped, but not after `chars:` and `re:`.
+
+The kinds of characters follow Unicode. `whitespace`: what Python's `str.isspace` says; `newline`:
+those that end a line. `punctuation`: the categories P*, and the ASCII symbols among them
+($ + < = > ^ ` | ~). `digit`: decimal digits (Nd). `letter`: the categories L*, and the marks
+written on letters (Mn, Mc), without the variation selectors that go with emoji.
 """
 
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mindshare.errors import ClassRuleError, nearest
+from mindshare.limits import matches, pattern_problem
+from mindshare.prompts import CharRange
+from mindshare.tokens.offsets import char_mask
 
 CHARACTER_WORDS = ("whitespace", "newline", "punctuation", "digit", "letter")
-TOKEN_WORDS = ("special", "bos")
+TOKEN_WORDS = ("special", "bos", "first")
 WORDS = (*CHARACTER_WORDS, *TOKEN_WORDS)
 PREFIXES = ("role:", "span:", "re:", "ids:", "chars:")
 RESERVED = ("other", "sink_slot")
@@ -51,6 +65,12 @@ class Rule:
     def is_whitespace(self) -> bool:
         """Whether it looks for whitespace, which counts in tokens of nothing else."""
         return self.kind == "word" and self.argument in ("whitespace", "newline")
+
+    @property
+    def takes_space(self) -> bool:
+        """Whether it takes a space character, wherever it stands."""
+        by_word = self.kind == "word" and self.argument == "whitespace"
+        return by_word or (self.kind == "chars" and " " in self.argument)
 
     @property
     def is_about_tokens(self) -> bool:
@@ -93,9 +113,9 @@ class TokenClass:
 
     @property
     def spans(self) -> tuple[str, ...]:
-        """The spans and roles (`role:user`) that the class speaks of."""
-        own = (self.parsed.argument,) if self.parsed.kind == "span" else ()
-        return own if self.within is None else (*own, self.within)
+        """The spans and roles (`role:user`) that the class refers to."""
+        by_rule = self.parsed.argument if self.parsed.kind == "span" else None
+        return tuple(span for span in (by_rule, self.within) if span is not None)
 
     def __str__(self) -> str:
         return f"{self.name}={self.rule}" + (f"@{self.within}" if self.within else "")
@@ -136,9 +156,15 @@ def parse_rule(text: str) -> Rule:
     prefix, colon, argument = text.partition(":")
     if colon and f"{prefix}:" in PREFIXES:
         return _prefixed_rule(prefix, argument)
-    if text and not any(char.isalnum() for char in text):
+    if not text:
+        raise ClassRuleError("the rule is empty", allowed=ALLOWED)
+    if not any(char.isalnum() for char in text):
         return Rule("chars", text)
-    raise _unknown(text)
+    raise ClassRuleError(
+        f"{text!r} is no rule{nearest(text, (*WORDS, *PREFIXES))}",
+        allowed=ALLOWED,
+        next_step=f"write chars:{text} for these characters, re:{text} for this text",
+    )
 
 
 def _prefixed_rule(prefix: str, argument: str) -> Rule:
@@ -146,42 +172,26 @@ def _prefixed_rule(prefix: str, argument: str) -> Rule:
         raise ClassRuleError(f"the rule '{prefix}:' says nothing", allowed=ALLOWED)
     if prefix == "re":
         return _regex_rule(argument)
-    if prefix == "ids":
-        return _ids_rule(argument)
     if prefix == "chars":
         return Rule("chars", argument)
-    return Rule("span", f"role:{argument}" if prefix == "role" else argument)
-
-
-def _regex_rule(pattern: str) -> Rule:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        position = "" if error.pos is None else f" at position {error.pos}"
-        raise ClassRuleError(
-            f"the regular expression {pattern!r} is invalid: {error.msg}{position}",
-            next_step="write chars:… for literal characters, or put \\ before special ones",
-        ) from None
-    return Rule("re", pattern)
-
-
-def _ids_rule(argument: str) -> Rule:
+    if prefix != "ids":
+        return Rule("span", f"role:{argument}" if prefix == "role" else argument)
     words = [word.strip() for word in argument.split(",")]
-    if not all(word.isascii() and word.isdigit() for word in words):
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
         raise ClassRuleError(
             f"'ids:{argument}' is not a list of token ids", allowed="whole numbers: ids:1,2,3"
         )
     return Rule("ids", argument, tuple(map(int, words)))
 
 
-def _unknown(text: str) -> ClassRuleError:
-    if not text:
-        return ClassRuleError("the rule is empty", allowed=ALLOWED)
-    return ClassRuleError(
-        f"{text!r} is no rule{nearest(text, (*WORDS, *PREFIXES))}",
-        allowed=ALLOWED,
-        next_step=f"write chars:{text} for these characters, re:{text} for this text",
-    )
+def _regex_rule(pattern: str) -> Rule:
+    problem = pattern_problem(pattern)
+    if problem is not None:
+        raise ClassRuleError(
+            f"the regular expression {pattern!r} is invalid: {problem}",
+            next_step="write chars:… for literal characters, or put \\ before special ones",
+        )
+    return Rule("re", pattern)
 
 
 def _trimmed(rule: str) -> str:
@@ -189,3 +199,58 @@ def _trimmed(rule: str) -> str:
     if rule.lstrip().startswith(("chars:", "re:")):
         return rule.lstrip()
     return rule.strip() or rule
+
+
+NEWLINES = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+
+
+def matching_characters(
+    text: str, rule: Rule, spans: Mapping[str, tuple[CharRange, ...]]
+) -> NDArray[np.bool_]:
+    """Which characters of the text the rule takes. A span that is not there takes none."""
+    if rule.kind == "span":
+        return char_mask(len(text), spans.get(rule.argument, ()))
+    if rule.kind == "re":
+        return char_mask(len(text), _matches(rule.argument, text))
+    if rule.kind == "chars":
+        return _mask(text, frozenset(rule.argument).__contains__)
+    return _mask(text, KINDS[rule.argument])
+
+
+def _matches(pattern: str, text: str) -> list[CharRange]:
+    try:
+        return matches(pattern, text)
+    except TimeoutError as error:
+        raise ClassRuleError(
+            f"the regular expression {pattern!r} runs away: {error} for {len(text):,} characters",
+            next_step="write it without repeats inside repeats, such as (a+)+, and without choices "
+            "that overlap, such as (a|aa)+",
+        ) from None
+
+
+def _is_punctuation(char: str) -> bool:
+    return unicodedata.category(char).startswith("P") or char in string.punctuation
+
+
+def _is_letter(char: str) -> bool:
+    category = unicodedata.category(char)
+    if category in ("Mn", "Mc"):
+        return not ("\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef")
+    return category.startswith("L")
+
+
+KINDS: Mapping[str, Callable[[str], bool]] = {
+    "whitespace": str.isspace,
+    "newline": NEWLINES.__contains__,
+    "punctuation": _is_punctuation,
+    "digit": str.isdecimal,
+    "letter": _is_letter,
+}
+
+
+def _mask(text: str, belongs: Callable[[str], bool]) -> NDArray[np.bool_]:
+    """Ask once per distinct character: texts are long, alphabets are short."""
+    codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    distinct, place = np.unique(codes, return_inverse=True)
+    verdicts = np.fromiter((belongs(chr(code)) for code in distinct), bool, len(distinct))
+    return verdicts[place.reshape(-1)]

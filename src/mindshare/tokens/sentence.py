@@ -1,9 +1,8 @@
 """A number of tokens becomes a sentence of random words that brings a prompt to exactly that.
 
-Where a sentence meets its neighbours tokens merge, so it is always the whole prompt that is
-counted, by a function that is handed in. Every count is a run of the tokenizer, so few are made:
-first as many words as about fit, then words at the end, chosen by what others of their length or
-they themselves were found to cost. This module does not know tokenizers.
+Where a sentence meets its neighbours tokens merge, so the whole prompt is counted each time, by a
+function of the caller. A count is a run of the tokenizer, so few are made: first as many words as
+about fit, then single words at the end, chosen by what they or words of their length have cost.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mindshare.errors import TokenError
-from mindshare.tokens.words import SMALL_WORDS, WORDS
 
 TRIES = 400
 TOKENS_PER_WORD = 1.2  # before anything is counted
@@ -34,7 +32,7 @@ def random_sentence(n: int, *, count: Callable[[str], int], seed: int, like: str
     counts make the same sentence.
     """
     trial, words = _Trial(n, count, _space_around(like)), _Words(seed)
-    return trial.sentence(_met(trial, words, _about_right(trial, words)))
+    return trial.sentence(_exact(trial, words, _first_words(trial, words)))
 
 
 @dataclass
@@ -72,10 +70,10 @@ class _Trial:
     def missed(self) -> TokenError:
         reached = sorted(set(self.counted.values()), key=lambda number: abs(number - self.n))
         missing = min(reached) - self.n
-        said = " and ".join(map(str, sorted(reached[:2])))
+        nearest = " and ".join(map(str, sorted(reached[:2])))
         return TokenError(
             f"no random sentence was found that makes the prompt {self.n} tokens long; "
-            f"{len(self.counted)} were tried, the nearest make it {said}",
+            f"{len(self.counted)} were tried, the nearest make it {nearest}",
             next_step=f"ask for {missing} token{'s' if missing > 1 else ''} more"
             if missing > 0
             else "choose another seed, or another number of tokens",
@@ -83,7 +81,7 @@ class _Trial:
 
 
 class _Words:
-    """The words of a sentence by their seed, and what they were found to cost at the end of one."""
+    """The random words of a seed, and the tokens that each has cost at the end of a sentence."""
 
     def __init__(self, seed: int) -> None:
         # Only `random()` is promised to stay the same in later versions of Python.
@@ -122,8 +120,8 @@ class _Words:
         return words[int(self._random() * len(words))]
 
 
-def _about_right(trial: _Trial, words: _Words) -> list[str]:
-    """As many words as leave a word or so to go, and never too many."""
+def _first_words(trial: _Trial, words: _Words) -> list[str]:
+    """As many words as leave a word or so to go, and never too many: a search by bisection."""
     first = need = trial.need(words.first(1))
     if need < 0:
         return _shortest(trial)
@@ -136,8 +134,8 @@ def _about_right(trial: _Trial, words: _Words) -> list[str]:
             many = guess
         else:
             few, need = guess, left
-    found = words.first(few)
-    return found[:-1] if found[-1] in SMALL_WORDS else found  # not a word to end in
+    chosen = words.first(few)
+    return chosen[:-1] if chosen[-1] in SMALL_WORDS else chosen  # not a word to end in
 
 
 def _shortest(trial: _Trial) -> list[str]:
@@ -148,27 +146,27 @@ def _shortest(trial: _Trial) -> list[str]:
     raise trial.missed()
 
 
-def _met(trial: _Trial, words: _Words, start: Sequence[str]) -> list[str]:
-    """Those words with more of them, or others, at the end, so that nothing is missing."""
-    kept, failed, dropped = list(start), 0, 0
+def _exact(trial: _Trial, words: _Words, start: Sequence[str]) -> list[str]:
+    """These words, changed at the end until no token is missing."""
+    chosen, failed, dropped = list(start), 0, 0  # failed: words in a row that were too long
     for _ in range(TRIES):
-        need = trial.need(kept)
+        need = trial.need(chosen)
         if need == 0:
-            return kept
+            return chosen
         # A sentence had better not end in a small word, but those may be the only cheap ones.
         small = failed >= ENDINGS // 2
-        word = words.ending(need, per_letter=trial.per_letter, after=kept[-1], small=small)
+        word = words.ending(need, per_letter=trial.per_letter, after=chosen[-1], small=small)
         if word is None or failed == ENDINGS:
             failed, dropped = 0, dropped + 1
-            kept = kept[:-dropped] or _begun_again(trial, words, kept[0])
+            chosen = chosen[:-dropped] or _another_start(trial, words, chosen[0])
             continue
-        left = trial.need([*kept, word])
+        left = trial.need([*chosen, word])
         words.cost[word] = need - left
-        kept, failed = ([*kept, word], 0) if left >= 0 else (kept, failed + 1)
+        chosen, failed = ([*chosen, word], 0) if left >= 0 else (chosen, failed + 1)
     raise trial.missed()
 
 
-def _begun_again(trial: _Trial, words: _Words, last: str) -> list[str]:
+def _another_start(trial: _Trial, words: _Words, last: str) -> list[str]:
     """Another first word, of about the length that this one should have had."""
     letters = len(last) + trial.need([last]) / trial.per_letter
     likely = sorted((*WORDS, *SMALL_WORDS), key=lambda word: abs(len(word) - letters))[:LIKELY]
@@ -185,3 +183,61 @@ def _space_around(like: str) -> tuple[str, str]:
         return "", like[-1:]
     at = like.index(inner)
     return like[:at], like[at + len(inner) :]
+
+
+# The order of the words is part of what a seed means: one put in or taken out changes every
+# sentence.
+_SMALL = "a an the of in on at by to from with for and or but as near over under its"
+
+_PLAIN = """
+    acorn almond amber anchor ankle apple apron arch arrives arrow asks attic autumn bacon
+    badge bakery bakes balcony ball bamboo banana bank barn barrel basket bath beach beam bean
+    bear bed bee begins bell bench bends berry bicycle big bird biscuit blanket blue boat bone
+    book boot borrows bottle bowl box branch brass bread breeze brick bridge bright brings
+    broad broom brown brush bucket builder builds butter button buys cabin cable cage cake
+    calls calm camel camera candle canoe canvas cap captain careful carpet carriage carries
+    cart castle cat catches cave ceiling cellar chain chair chalk cheerful cheese cherry chest
+    chimney church circle city clay clean clear clever cliff climbs clock closes cloth cloud
+    coach coast coat coffee coin cold collar collects colour comb comfortable cooks cool
+    copper corn corner cotton counts cousin covers cow crab crane cream creek crosses crow
+    crown cup cupboard curious curtain cushion cuts damp dance dark dawn deck deep deer desert
+    desk digs dinner dish distant doctor dog donkey door dove drawer draws dress drinks drives
+    drops drum dry duck dust dusty eagle ear early earth eats egg elbow empty engine enters
+    evening eye fabric face factory faint falls famous farm farmer fast feather feeds fence
+    fern field finds fine finger fire fish flag flame flat flies flock floor flour flower
+    flute fog folds follows forest fork fox frame fresh friend friendly frog fruit full garden
+    garlic gate gathers gentle ginger gives glass glove goat gold goose grain grandmother
+    grape grass gravel green grey grows guitar hair hall hammer hand handle hangs happy
+    harbour hard harvest hat hawk hay hears heavy hedge helmet helps hen herb hides high hill
+    holds hollow honest honey hook horn horse hospital hotel house huge hums ice ink iron
+    island ivory jacket jar jewel journey jug juice jumps keeps kettle key kind king kitchen
+    kite knee knife knocks knows ladder lake lamb lamp lantern large late lazy leaf learns
+    leather leaves lemon letter library lid lifts light likes lily linen lion listens little
+    lizard loaf lock log long looks loud low lunch machine makes map maple marble market
+    meadow meets melon mends merchant metal milk mill mirror modest moon morning moss mountain
+    mouse mouth moves mud museum mushroom music nail napkin narrow neat neck needle needs
+    neighbour nest net new newspaper night noisy nose notebook nut oak oar oats ocean offers
+    oil old olive onion opens orange orchard ordinary oven owl ox paint paints palace pale pan
+    paper parcel parrot passenger passes path patient peach pear pebble pen pencil pepper
+    piano picture pie pig pigeon pillow pine pipe plain plants plate plays plough plum pocket
+    polite pond pony porch pot potato pours powder prince proud pulls pump puppy pushes queen
+    quick quiet quilt rabbit rail rain rainbow raven reads red remembers repairs rests returns
+    ribbon rice rich rides ring ripe river road robin rock rolls roof room root rope rose
+    rough round rug runs saddle sail sailor sails salt sand sauce saw scarf school scissors
+    sea seed sees sells sends sews shadow sharp sheep shelf shell shepherd shines ship shirt
+    shoe shop shore short shoulder shovel shows silk silver simple sings sister sits sky
+    sleeps sleeve slow small smiles smoke smooth snail snow soap sock soft soil soldier soup
+    sour spade speaks spider spoon spring square squirrel stable stair stands star station
+    stays steam steel steep stem still stone storm stove straw stream street string strong
+    sugar suit summer sun swan sweater sweeps sweet swims table tail tailor takes talks tall
+    tea teacher teaches tells tent theatre thick thin thread throat throws thumb thunder
+    ticket tidy tiger timber tin tiny toast tool tooth touches towel tower town toy train
+    travels tray tree trumpet trunk tulip turkey turns turtle umbrella uncle valley vase
+    vegetable velvet vest village vinegar violin visits voice wagon waits wakes walks wall
+    walnut wants warm washes watch watches water wave wax wears weaver well wet whale wheat
+    wheel whistle white wide wild willow wind window wine wing winter wise wolf wood wooden
+    wool works worm wrist writes yard yarn yellow young
+"""
+
+SMALL_WORDS = tuple(_SMALL.split())
+WORDS = tuple(_PLAIN.split())

@@ -1,0 +1,130 @@
+"""Models as people pass them → candidates: labelled, with facts and tokenizer but without weights.
+
+Only one model given by reference is in memory at a time, so a comparison of two needs no more room
+than a measurement of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mindshare.backends import BackendOptions, ModelSpec
+from mindshare.errors import SelectionError
+from mindshare.models import (
+    AttentionFacts,
+    LoadedModel,
+    attention_facts,
+    check,
+    load_tokenizer,
+    wrap,
+)
+from mindshare.models.pretrained import line_if_slow
+from mindshare.study import AnyStudy, Backend, LocalBackend, Tokenizer, check_study
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How models that are given by reference are loaded, and where they run."""
+
+    dtype: str = "float32"
+    device: str | None = None
+    adapter: str | None = None  # a PEFT adapter that is merged into each of them
+    trust_remote_code: bool = False
+    progress: bool = True
+    place: BackendOptions | None = None  # None: in this process
+
+    def spec(self, reference: str | Path) -> ModelSpec:
+        return ModelSpec(
+            str(reference),
+            adapter=self.adapter,
+            dtype=self.dtype,
+            device=self.device,
+            trust_remote_code=self.trust_remote_code,
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model to be measured: a reference that is not loaded yet, or a model in memory."""
+
+    label: str
+    model: str | Path | LoadedModel
+    loading: Loading
+
+    @cached_property
+    def facts(self) -> AttentionFacts:
+        """Raises for a model that can't be loaded and measured, as far as its files tell."""
+        if isinstance(self.model, LoadedModel):
+            return attention_facts(self.model.model)
+        how = self.loading
+        return check(
+            self.model,
+            adapter=how.adapter,
+            dtype=how.dtype,
+            device=how.device,
+            trust_remote_code=how.trust_remote_code,
+        )
+
+    def check(self, study: AnyStudy) -> None:
+        """Refuse, by its files alone, a model that can't be measured or lacks a layer or head."""
+        check_study(self.facts, study, name=self.label)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        if isinstance(self.model, LoadedModel):
+            return self.model
+        return load_tokenizer(
+            self.model,
+            adapter=self.loading.adapter,  # which may bring a tokenizer of its own
+            trust_remote_code=self.loading.trust_remote_code,
+            progress=self.loading.progress,
+        )
+
+    @contextmanager
+    def backend(self) -> Iterator[Backend]:
+        """The model, ready to run; one that was loaded for this is dropped afterwards."""
+        if isinstance(self.model, LoadedModel):
+            yield LocalBackend(self.model)
+        elif self.loading.place is None:
+            spec = self.loading.spec(self.model)
+            yield LocalBackend(spec.load(progress=self.loading.progress))
+        else:
+            place, show = (
+                self.loading.place.open(self.loading.spec(self.model)),
+                self.loading.progress,
+            )
+            with ExitStack() as opened:
+                with line_if_slow(f"Starting workers with {self.label}", show=show):
+                    backend = opened.enter_context(place)
+                yield backend
+
+
+def candidates(models: Any, loading: Loading) -> list[Candidate]:
+    """`models`: one model, several, or label → model."""
+    if isinstance(models, Mapping):
+        named = [(str(label), model) for label, model in models.items()]
+    else:
+        single = isinstance(models, (str, Path, LoadedModel)) or not isinstance(models, Iterable)
+        named = [(label_of(model), model) for model in ([models] if single else models)]
+    if not named:
+        raise SelectionError("there is no model", next_step="name at least one")
+    results: list[Candidate] = []
+    counts: dict[str, int] = {}
+    for label, model in named:
+        counts[label] = counts.get(label, 0) + 1
+        distinct = label if counts[label] == 1 else f"{label} ({counts[label]})"
+        ready = model if isinstance(model, (str, Path, LoadedModel)) else wrap(model)
+        results.append(Candidate(distinct, ready, loading))
+    return results
+
+
+def label_of(model: Any) -> str:
+    """What a model is called that was given no name."""
+    if isinstance(model, (str, Path)):
+        return Path(model).name.removesuffix(".gguf") or str(model)
+    return model.name if isinstance(model, LoadedModel) else type(model).__name__

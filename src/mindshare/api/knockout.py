@@ -1,0 +1,372 @@
+"""`knockout` hides token classes from chosen queries, heads and layers, and draws what is lost.
+
+What a request will cost is told before any pass is made: see `cost`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from mindshare.api.candidates import Candidate, Loading, candidates
+from mindshare.api.charts import (
+    Analysis,
+    Chart,
+    Drawing,
+    RunParts,
+    chosen_look,
+    run_analysis,
+)
+from mindshare.api.comparison import Comparison
+from mindshare.attention.jobs import LOGITS
+from mindshare.errors import SelectionError, nearest
+from mindshare.facts.find import claims, find
+from mindshare.facts.sentences import sentence
+from mindshare.figures import (
+    ClassBarsOptions,
+    DotOptions,
+    Figure,
+    HeadMapOptions,
+    LineOptions,
+    check_names,
+    class_bars,
+    head_map,
+    layer_lines,
+    use_dots,
+    use_lines,
+)
+from mindshare.measures import MEASURES, at_level
+from mindshare.naming import file_word
+from mindshare.prompts import Prompt
+from mindshare.stats import Resampling, estimate, uses
+from mindshare.study import (
+    KnockoutStudy,
+    Measurer,
+    PromptEncoder,
+    PromptSource,
+    as_prompts,
+    build_knockout_study,
+)
+from mindshare.tokens import Classes, TokenClass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FINDINGS = 12  # sentences that are shown
+_LINES = 8  # classes that lines can tell apart
+
+
+class KnockoutParts(TypedDict, total=False):
+    """The parts of a KnockoutStudy by name, as people write them."""
+
+    classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None
+    policy: str
+    answer: str
+    choices: Iterable[str]
+    layers: int | Iterable[int] | str | None
+    heads: int | Iterable[int] | str | None
+    window: int
+    how: str
+    queries: str
+    screen: int
+
+
+class KnockoutDefinitions(KnockoutParts, Drawing, RunParts, total=False):
+    """What to hide and how to draw what is lost, by name."""
+
+    tell: Callable[[str], None]  # is told what a request will cost, before it starts
+
+
+def knockout(
+    models: Any,
+    prompts: Any,
+    *,
+    measure: str = "delta_logprob",
+    **parts: Unpack[KnockoutDefinitions],
+) -> Chart:
+    """What the answer loses when token classes are hidden, by layer, or by layer and head.
+
+    `models` and `prompts` are as for `shares`; prompts bring an answer (a column `answer`, or
+    `column={"answer": NAME}`), or `answer="greedy"` takes the model's own (`"greedy:5"`: up to five
+    tokens of it). `classes` are hidden from the `queries`: "last" (token of the prompt), "answer"
+    (it and the answer's tokens), "later" (every token after the class), or any query set of
+    `measure`. `heads` are hidden from together, "each" by itself, or some by number; `"17.4,18.6"`
+    hides from these heads (LAYER.HEAD) together and from no others. `window` layers around each
+    layer are changed at once. `how` is "mask" (the rest of the row is renormalised), "zero",
+    "sink" (the first token gets what was taken away) or "mean". `screen=20` finds the largest
+    effects of single heads from one pass and its gradient, and confirms so many by knock-outs.
+
+    The tables: `effects`, one row per prompt and intervention, and `answers`.
+    """
+    if parts.get("how") == "mean":
+        parts = {**parts, **_means(models, prompts, parts)}  # type: ignore[typeddict-item]
+    if not parts.get("screen"):
+        return run_analysis(KnockoutAnalysis.of(measure, parts), models, prompts, parts)
+    return _screen_and_confirm(models, prompts, measure, parts)
+
+
+def _means(models: Any, prompts: Any, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """What each class gives each head's output, mean over all prompts that have the class."""
+    chosen = candidates(models, parts.get("loading") or Loading())
+    if len(chosen) > 1:
+        raise SelectionError(
+            "how='mean' puts a model's own means in place of a class",
+            next_step="give one model at a time",
+        )
+    study = KnockoutAnalysis.of("delta_logprob", parts).study
+    chosen[0].check(study)
+    source = as_prompts(prompts, column=parts.get("column"))
+    sums: dict[int, Any] = {}
+    counts: Any = 0
+    with chosen[0].backend() as backend:
+        measurer = Measurer(PromptEncoder(chosen[0].tokenizer, study), backend)
+        for encoded, (result,) in measurer.results(source):
+            assert encoded.classed is not None
+            has = encoded.classed.weights[:, :-1].any(0).astype(float)  # [class]
+            counts = counts + has
+            for layer, numbers in result.layers.items():
+                sums[layer] = sums.get(layer, 0.0) + numbers["output"] * has[:, None]
+    digest = sha256()
+    means = {}
+    for layer, total in sorted(sums.items()):
+        means[layer] = (total / counts.clip(min=1)[:, None]).astype("float32")
+        digest.update(means[layer].tobytes())
+    return {"means": means, "means_hash": digest.hexdigest()[:16]}
+
+
+def _screen_and_confirm(
+    models: Any, prompts: Any, measure: str, parts: KnockoutDefinitions
+) -> Chart:
+    """First-order effects of all heads, then knock-outs of those that are largest on average.
+
+    The screen is quick and stays in memory; a run keeps the knock-outs.
+    """
+    most = int(parts["screen"])
+    asked = {name: value for name, value in parts.items() if name not in ("screen", "into")}
+    screen = {**asked, "heads": parts.get("heads") or "each", "screen": True}
+    first = run_analysis(KnockoutAnalysis.of("first_order", screen), models, prompts, screen)
+    places = largest_heads(first.tables["summary"], most)
+    confirm = {**{k: v for k, v in parts.items() if k not in ("screen", "layers", "heads")}}
+    confirm |= {"heads": "each", "places": places, "about_screen": first.tables["summary"]}
+    second = run_analysis(KnockoutAnalysis.of(measure, confirm), models, prompts, confirm)
+    return Chart(
+        figures=(*first.figures, *second.figures),
+        tables={
+            "screen": first.tables["summary"],
+            "confirmed": confirmed(first.tables["summary"], second.tables["summary"]),
+            **{k: v for k, v in second.tables.items() if not k.startswith("uses")},
+        },
+        findings=second.findings,
+        measurements=second.measurements,
+        notes=(*first.notes, *(note for note in second.notes if note not in first.notes)),
+    )
+
+
+def largest_heads(summary: pa.Table, most: int) -> tuple[tuple[int, int], ...]:
+    """(layer, head) of the largest mean effects, of whichever class and model."""
+    rows = [row for row in summary.to_pylist() if row["mean"] is not None]
+    rows.sort(key=lambda row: -abs(row["mean"]))
+    heads = dict.fromkeys((row["layer"], row["head"]) for row in rows)
+    return tuple(sorted(list(heads)[:most]))
+
+
+def confirmed(screen: pa.Table, summary: pa.Table) -> pa.Table:
+    """The knock-outs' summary with the screen's mean beside it, as `first_order`."""
+    import pyarrow as pa
+
+    keys = ("model", "queries", "layer", "head", "class")
+    known = {tuple(row[k] for k in keys): row["mean"] for row in screen.to_pylist()}
+    values = [known.get(tuple(row[k] for k in keys)) for row in summary.to_pylist()]
+    words = {"definition": MEASURES["first_order"].definition}
+    field = pa.field("first_order", pa.float64(), metadata=words)
+    return summary.append_column(field, pa.array(values, pa.float64()))
+
+
+@dataclass(frozen=True)
+class KnockoutAnalysis(Analysis):
+    """Effects of knock-outs, summarised over the prompts; models in pairs."""
+
+    study: KnockoutStudy
+    measure: str
+    drawing: dict[str, Any]
+    resampling: Resampling
+    tell: Callable[[str], None] | None = None
+
+    @classmethod
+    def of(cls, measure: str, parts: Mapping[str, Any]) -> KnockoutAnalysis:
+        known = at_level("effect")
+        if measure not in known:
+            raise SelectionError(
+                f"{measure!r} is no effect of a knock-out{nearest(measure, known)}",
+                allowed=", ".join(known),
+            )
+        own = KnockoutParts.__annotations__
+        chosen = {k: v for k, v in parts.items() if k in own and v is not None}
+        if "choices" in chosen:
+            chosen["choices"] = tuple(chosen["choices"])
+        chosen |= {k: parts[k] for k in ("means", "means_hash") if k in parts}
+        if "places" in parts:
+            chosen["places"] = parts["places"]
+            chosen["layers"] = sorted({layer for layer, _ in parts["places"]})
+        study = build_knockout_study(**chosen)
+        resampling = parts.get("resampling") or Resampling()
+        return cls(study, measure, chosen_look(parts), resampling, parts.get("tell"))
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.study.classes)
+
+    def check(self, models: Sequence[Candidate], prompts: PromptSource) -> None:
+        check_names(self.drawing, [*self.classes, *(model.label for model in models)])
+        for model in models:
+            model.check(self.study)
+        if self.tell is not None:
+            for prompt in islice(prompts, 1):
+                self.tell(cost(models[0], self.study, prompt))
+
+    def chart(self, comparison: Comparison) -> Chart:
+        tables = comparison.tables("effects")
+        summary = self._summary(comparison, tables, self.measure)
+        contrasts = {
+            f"{file_word(b)}_minus_{file_word(a)}": comparison.contrast(
+                a,
+                b,
+                measure=self.measure,
+                options=self.resampling,
+                heads=not self.study.each or comparison.related(a, b),
+            )
+            for a, b in comparison.pairs
+        }
+        measured = {
+            f"{name}_{file_word(label)}": content
+            for name in ("effects", "answers")
+            for label, content in comparison.tables(name).items()
+        }
+        joined: dict[str, pa.Table] = {}
+        if not self.study.screen:
+            looked = (self._summary(comparison, tables, name) for name in ("mass", "contribution"))
+            joined = {"uses": uses(summary, *looked)}
+        figures = self._figures(comparison, summary) + self._uses(comparison, joined)
+        return Chart(
+            figures=tuple(figures),
+            tables={"summary": summary, **joined, **contrasts, **measured},
+            measurements=comparison.measurements,
+            notes=(*comparison.notes, *self._unseen(tables)),
+            findings=tuple(self._findings({"summary": summary, **contrasts})),
+        )
+
+    def _findings(self, tables: Mapping[str, pa.Table]) -> list[str]:
+        """What the tables support, the largest effects first; nothing of a few prompts."""
+        found = claims(find(tables))
+        several = len(tables["summary"]["model"].unique()) > 1
+        return [str(sentence(fact, several=several)) for fact in found[:_FINDINGS]]
+
+    def _summary(
+        self, comparison: Comparison, tables: Mapping[str, pa.Table], measure: str
+    ) -> pa.Table:
+        return estimate(tables, measure, options=self.resampling, groups=comparison.groups)
+
+    def _uses(self, comparison: Comparison, joined: Mapping[str, pa.Table]) -> list[Figure]:
+        """Looked at, carried, used: by layer; and head by head, where heads were taken singly."""
+        if self.study.places or not joined:
+            return []
+        about = self._about(comparison)
+        tables = comparison.tables("effects")
+        if self.study.each:
+            about.pop("heads", None)
+        over = ("heads",) if self.study.each else ()
+        three = [
+            estimate(tables, name, over=over, options=self.resampling, groups=comparison.groups)
+            for name in ("mass", "contribution", self.measure)
+        ]
+        drawing = {k: v for k, v in self.drawing.items() if k not in ("title", "y_title")}
+        options = LineOptions(classes=self.classes[:_LINES], **({"width": "page"} | drawing))
+        several = len(three[0]["layer"].unique()) > 1
+        figures = [use_lines(three[0], three[1], three[2], options, about=about)] if several else []
+        if self.study.each:
+            figures += [
+                use_dots(joined["uses"], name, DotOptions(model=label, **drawing), about=about)
+                for label in comparison.measurements
+                for name in self.classes
+            ]
+        return figures
+
+    def _figures(self, comparison: Comparison, summary: pa.Table) -> list[Figure]:
+        about = self._about(comparison)
+        if self.study.places and self.study.each:
+            return []
+        if self.study.places:
+            return [class_bars(summary, ClassBarsOptions(**self.drawing), about=about)]
+        if not self.study.each:
+            options = LineOptions(classes=self.classes[:_LINES], **self.drawing)
+            return [layer_lines(summary, options=options, about=about)]
+        return [
+            head_map(summary, name, self._map_options(name, label), about=about)
+            for label in comparison.measurements
+            for name in self.classes
+        ]
+
+    def _map_options(self, token_class: str, label: str) -> HeadMapOptions:
+        words = ("effect_map", self.measure, token_class, label)
+        return HeadMapOptions(model=label, name="_".join(map(file_word, words)), **self.drawing)
+
+    def _about(self, comparison: Comparison) -> dict[str, str]:
+        """What a figure's definition adds."""
+        study, window = self.study, self.study.window
+        layers = f" of {window} layers around each" if window > 1 else ""
+        about = {"models": comparison.models_text(), "study": study.hash, "hidden": study.how}
+        if not study.each:
+            about["heads"] = f"all heads{layers} at once"
+        elif window > 1:
+            about["heads"] = f"each head{layers} at once"
+        return about
+
+    def _unseen(self, tables: Mapping[str, pa.Table]) -> list[str]:
+        """Classes whose tokens the queries see nowhere: their effect is 0, which is no finding."""
+        import pyarrow.compute as pc
+
+        notes = []
+        for label, content in tables.items():
+            for name in self.classes:
+                rows = content.filter(pc.equal(content["class"], name))
+                if rows.num_rows and pc.max(rows["n_keys"]).as_py() == 0:
+                    notes.append(
+                        f"{label}: the queries ({self.study.queries}) see no token of class "
+                        f"{name!r} in any layer, so nothing was taken away: the effect is 0"
+                    )
+        return notes
+
+
+def cost(model: Candidate, study: KnockoutStudy, prompt: Prompt) -> str:
+    """What the knock-outs of a prompt take, in words; counted on this one."""
+    encoded = PromptEncoder(model.tokenizer, study).encode(prompt)
+    assert encoded.queries is not None
+    assert encoded.answer is not None
+    facts, positions = model.facts, max(1, len(encoded.answer.ids))
+    tokens = len(encoded.encoded) + positions - 1
+    tails = [tokens - int(asked.argmax()) for asked in encoded.queries]  # tokens of a row
+    layers = list(study.layers or range(facts.layers))
+    slots = len(study.heads or range(facts.heads)) if study.each else 1
+    if study.screen:
+        effects = slots * len(layers) * len(tails)
+        return (
+            f"{effects:,} first-order effects a prompt: a pass of {tokens:,} tokens, and one of "
+            f"{max(tails):,} with its gradient"
+        )
+    count = slots * len(layers)
+    if study.places:
+        count = len(study.places) if study.each else 1
+    starts = [max(0, layer - study.window // 2) for layer in layers]
+    depth = sum(facts.layers - start for start in starts) / (len(starts) * facts.layers)
+    passes = 1 + count * sum(tails) * depth / tokens
+    tokenizer: Any = model.tokenizer.tokenizer
+    logits = min(LOGITS, 4 * len(tokenizer) * positions * count * len(tails))
+    kept = 8 * tokens * facts.layers * facts.kv_heads * facts.head_dim
+    return (
+        f"{count * len(tails):,} knock-outs a prompt: the work of about {passes:.1f} passes of "
+        f"{tokens:,} tokens, and the logits of each; {(logits + kept) / 2**20:,.0f} MB beside the "
+        "model"
+    )

@@ -1,0 +1,188 @@
+"""`parts` draws how much attention each part of a prompt gets; wordings and models side by side.
+
+a prompt ─► its parts (marks, messages, headings, paragraphs) ─► mass of each ─► bars, sentences
+                                         └─► what each token receives ─► the text in colours
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from typing import Any, Unpack
+
+from mindshare.api.candidates import Candidate, Loading, candidates
+from mindshare.api.charts import Chart, Drawing, chosen_look
+from mindshare.api.comparison import Progress
+from mindshare.errors import PromptError
+from mindshare.facts.parts import FIRST, part_sentences
+from mindshare.figures import Figure, PartBarsOptions, TokenStripOptions, part_bars, received_strip
+from mindshare.naming import file_word
+from mindshare.prompts import DividedPrompt, Prompt, divided
+from mindshare.stats import estimate
+from mindshare.study import Measurement, Measurer, PromptEncoder, Study, as_prompts, build_study
+
+MOST = 4  # wordings or models that one picture holds
+STRIP = 800  # tokens of a prompt whose text is drawn
+
+
+class PartsDefinition(Drawing, total=False):
+    """How parts are measured and drawn, by name."""
+
+    queries: str  # which tokens are asked where they look; by default the last
+    layers: int | Sequence[int] | str | None  # the mean is over these; by default all
+    chunk_tokens: int | None  # feed a prompt in pieces of this many tokens
+    loading: Loading
+    progress: Progress
+
+
+def parts(models: Any, prompts: Any, **how: Unpack[PartsDefinition]) -> Chart:
+    """How much attention each part of a prompt gets, and what is ignored.
+
+    Parts are found, not named: marked spans, messages, headings or paragraphs. `prompts` is one
+    prompt (a text, a chat, a `Prompt`), several wordings of it, or label → prompt; `models` is one
+    model, or several. What `queries` (the last token, unless you say otherwise) give is averaged
+    over all heads and `layers`. The first figure has a bar per part; the others are the text of
+    each prompt, every token in the colour of what it receives.
+    """
+    chosen = candidates(models, how.get("loading") or Loading())
+    wordings = _wordings(prompts)
+    if len(chosen) * len(wordings) > MOST:
+        raise PromptError(
+            f"{len(wordings)} wordings in {len(chosen)} models are too many for one picture",
+            allowed=f"up to {MOST} side by side",
+            next_step="for means over many prompts: mindshare shares --class NAME=span:NAME",
+        )
+    labels = _labels(wordings)
+    PartBarsOptions(**chosen_look(how), parts=labels)  # refuses what can't be drawn
+    encoders = _encoders(chosen, wordings, how)
+    measured: dict[str, Measurement] = {}
+    for model in chosen:
+        with model.backend() as backend:
+            for wording, found in wordings.items():
+                label = _label(model, wording, len(chosen), len(wordings))
+                encoder = encoders[model.label, wording]
+                tell = how.get("progress")
+                report = None if tell is None else partial(tell, label)
+                measurer = Measurer(encoder, backend, progress=report)
+                measured[label] = measurer.measure([found.prompt])
+    notes = [w.note for w in wordings.values() if w.note]
+    for label, one in measured.items():
+        n = one.table("tokens").num_rows
+        if n > STRIP:
+            notes.append(f"{label}: of {n:,} tokens, the last {STRIP} are drawn as text")
+    return _chart(measured, labels, notes, how)
+
+
+def _encoders(
+    models: Sequence[Candidate], wordings: Mapping[str, DividedPrompt], how: PartsDefinition
+) -> dict[tuple[str, str], PromptEncoder]:
+    """By model and wording; what a model can't do is refused before any weights are read."""
+    studies = {wording: _study(found, how) for wording, found in wordings.items()}
+    for model, study in product(models, studies.values()):
+        model.check(study)
+    encoders = {
+        (model.label, wording): PromptEncoder(model.tokenizer, study)
+        for model, (wording, study) in product(models, studies.items())
+    }
+    for (_, wording), encoder in encoders.items():
+        encoder.look(wordings[wording].prompt)
+    return encoders
+
+
+def _wordings(prompts: Any) -> dict[str, DividedPrompt]:
+    """Label → prompt by its parts; unnamed ones are A, B, C."""
+    if isinstance(prompts, Mapping):
+        named = {str(k): replace(_one(prompt), id=str(k)) for k, prompt in prompts.items()}
+    else:
+        items = list(as_prompts(prompts))
+        ids = [
+            "ABCDEFGH"[i % 8] if prompt.id == prompt.content_hash() else prompt.id
+            for i, prompt in enumerate(items)
+        ]
+        named = dict(zip(ids, items, strict=True))
+    return {label: divided(prompt) for label, prompt in named.items()}
+
+
+def _one(prompt: Any) -> Prompt:
+    (one,) = as_prompts([prompt] if isinstance(prompt, (str, Prompt)) else prompt)
+    return one
+
+
+def _labels(wordings: Mapping[str, DividedPrompt]) -> dict[str, str]:
+    """Part → what it is called, in the order of the first wording, then of the others.
+
+    A paragraph that begins otherwise in another wording is called by its number.
+    """
+    labels: dict[str, str] = {}
+    for found in wordings.values():
+        for part, label in found.labels.items():
+            labels[part] = label if labels.get(part, label) == label else part.replace("-", " ")
+    return labels
+
+
+def _label(model: Candidate, wording: str, models: int, wordings: int) -> str:
+    if wordings == 1:
+        return model.label
+    return wording if models == 1 else f"{model.label}, {wording}"
+
+
+def _study(found: DividedPrompt, how: PartsDefinition) -> Study:
+    """Of nested marks, a token belongs to the inner one, which is the shorter."""
+    spans = found.prompt.spans
+
+    def length(name: str) -> int:
+        return sum(range_[-1] - range_[-2] for range_ in spans[name])
+
+    rules = {FIRST: "first"} | {name: f"span:{name}" for name in sorted(spans, key=length)}
+    layers, queries = how.get("layers"), how.get("queries", "last")
+    study = build_study(
+        classes=rules,
+        measures=["mass", "received"],
+        layers=None if layers == "mean" else layers,
+        queries=queries,
+        chunk_tokens=how.get("chunk_tokens"),
+    )
+    return replace(study, mean_over=("heads", "layers"))
+
+
+def _chart(
+    measured: Mapping[str, Measurement],
+    labels: Mapping[str, str],
+    notes: Sequence[str],
+    how: PartsDefinition,
+) -> Chart:
+    masses = {label: one.mass for label, one in measured.items()}
+    summary, expected = estimate(masses, "mass"), estimate(masses, "expected")
+    look = chosen_look(how)
+    figures = [part_bars(summary, expected, PartBarsOptions(**look, parts=labels))]
+    for label, one in measured.items():
+        name = file_word(f"text_{label}") if len(measured) > 1 else "text"
+        figures.append(_text(label, one, name, look))
+    tables = {
+        f"{name}_{file_word(label)}": one.table(name)
+        for name in ("mass", "received", "tokens", "classes")
+        for label, one in measured.items()
+    }
+    return Chart(
+        figures=tuple(figures),
+        tables={"summary": summary, "expected": expected, **tables},
+        measurements=dict(measured),
+        notes=tuple(dict.fromkeys(notes)),
+        findings=part_sentences(summary, expected, labels),
+    )
+
+
+def _text(label: str, one: Measurement, name: str, look: Mapping[str, Any]) -> Figure:
+    """The prompt in colours; of a long one, its end. A title of one's own is that of the bars."""
+    received, tokens = one.table("received"), one.table("tokens")
+    n = tokens.num_rows
+    options = TokenStripOptions(
+        name=name,
+        **{n: x for n, x in look.items() if n not in ("title", "subtitle", "y_title")},
+        # A set of few queries has no tokens that are read by fewer than the others.
+        few=TokenStripOptions.few if received["queries"][0].as_py() == "all" else 1,
+        positions=(n - STRIP, n) if n > STRIP else None,
+    )
+    return received_strip(received, tokens, options, model=label)

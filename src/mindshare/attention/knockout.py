@@ -1,0 +1,282 @@
+"""A job with an answer → what the answer loses with each class of keys hidden, layer by layer.
+
+    clean pass ─► interventions ─► rows on the clean keys and values ─► effects
+
+One job is one prompt with all of its knock-outs, and has its passes to itself, so that neither
+other prompts nor their order change a bit. Rows go in groups whose size follows from the prompt,
+the model and the request alone.
+
+Which way a model can go is found out once, on a short prompt (`Way`). Row 0 of every group is
+clean: where it does not say what the clean pass said, the prompt is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+
+from mindshare.attention.effects import Effects, Numbers, given_by, looked_at
+from mindshare.attention.interventions import Edges, Intervention, edges_of, interventions, slots
+from mindshare.attention.jobs import LOGITS, Job, Knockout, PromptResult, Request
+from mindshare.attention.rows import CleanPass, KnockoutRows, SharedKeysError
+from mindshare.attention.screen import first_order
+from mindshare.errors import ExactnessError, MindshareError, SelectionError, UnsupportedModelError
+from mindshare.models.facts import context_length_of
+from mindshare.naming import layer_ranges
+
+_TOKENS = 4096  # of a group of rows
+_TOLERANCE = {torch.bfloat16: 0.1, torch.float16: 0.02}  # of row 0, relative to the largest logit
+_PROBE = 40  # tokens
+
+
+@dataclass(frozen=True)
+class Way:
+    """How rows go through a model."""
+
+    name: str
+    prefix: bool
+    grows: bool
+
+
+WAYS = (
+    Way("rows", prefix=True, grows=True),
+    Way("rows from layer 0", prefix=True, grows=False),
+    Way("whole rows", prefix=False, grows=True),
+    Way("whole rows from layer 0", prefix=False, grows=False),
+)
+_ways: WeakKeyDictionary[torch.nn.Module, Way] = WeakKeyDictionary()
+
+
+def run(model: torch.nn.Module, job: Job, request: Request) -> PromptResult:
+    """All knock-outs of one prompt."""
+    prompt = _Prompt.of(model, job, request)
+    try:
+        return prompt.result()
+    except SharedKeysError:  # what this prompt holds decides it, so that others change nothing
+        return replace(prompt, way=WAYS[-1]).result()
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """One prompt with its answer, after the clean pass."""
+
+    model: torch.nn.Module
+    job: Job
+    request: Request
+    knockout: Knockout
+    way: Way
+    fed: torch.Tensor  # [token]: the prompt, and the answer but its last token
+    answer: torch.Tensor  # [position]
+    clean: CleanPass
+    edges: Edges
+
+    @classmethod
+    def of(cls, model: torch.nn.Module, job: Job, request: Request) -> _Prompt:
+        knockout = request.knockout
+        assert knockout is not None
+        way = way_of(model)
+        fed, answer, clean = _answered(model, job, knockout)
+        edges = edges_of(job.columns, _queries(job, knockout, len(fed)), len(fed), clean.calls)
+        return cls(model, job, request, knockout, way, fed, answer, clean, edges)
+
+    def result(self) -> PromptResult:
+        layers = self._layers()
+        if self.knockout.how == "mean" and self.knockout.means is None:
+            given = {layer: {"output": given_by(self.edges, layer)} for layer in self.clean.calls}
+            return PromptResult(self.job.item, given, dict.fromkeys(given, self.way.name))
+        results = self._screened(layers) if self.knockout.screen else self._knocked_out(layers)
+        baseline = self._effects(self.clean.logits).baseline()
+        answer = {"answer": self.answer.numpy(force=True).astype(np.int64)}
+        for layer, numbers in results.items():
+            numbers |= baseline | answer | self._looked_at(layer)
+        return PromptResult(self.job.item, results, dict.fromkeys(results, self.way.name))
+
+    def _screened(self, layers: Sequence[int]) -> dict[int, Numbers]:
+        found = first_order(
+            self.model,
+            self.clean,
+            self.edges,
+            fed=self.fed,
+            answer=self.answer,
+            prefix=self.way.prefix,
+        )
+        return {layer: found[layer] for layer in layers}
+
+    def _knocked_out(self, layers: Sequence[int]) -> dict[int, Numbers]:
+        some = interventions(self.knockout, self.edges, layers)
+        baseline = self._effects(self.clean.logits).baseline()
+        names = ["delta_logprob", "delta_logit", "kl", "flip"]
+        start = dict.fromkeys(names, 0.0)
+        if "correct_clean" in baseline:
+            start["correct"] = float(baseline["correct_clean"][0])
+        results: dict[int, Numbers] = {}
+        for layer in layers:
+            count = len(slots(self.knockout, self.edges.calls[layer], layer))
+            shape = (count, len(self.edges.keys))
+            results[layer] = {name: np.full(shape, x, np.float32) for name, x in start.items()}
+        for group in self._groups(some):
+            for name, values in self._of_group(group).items():
+                for one, number in zip(group, values, strict=True):
+                    results[one.layer][name][one.slot, one.column] = number
+        return results
+
+    def _effects(self, clean: torch.Tensor) -> Effects:
+        rivals = None if self.job.answer is None else self.job.answer.rivals
+        return Effects(clean, self.answer, None if rivals is None else torch.from_numpy(rivals))
+
+    def _of_group(self, group: Sequence[Intervention]) -> Numbers:
+        means = {n: torch.from_numpy(x) for n, x in (self.knockout.means or {}).items()}
+        how, way = self.knockout.how, self.way
+        rows = KnockoutRows(self.clean, self.edges, group, how, means, way.prefix, way.grows)
+        logits = rows.logits(self.model, self.fed)
+        apart = difference(logits[0], self.clean.logits)
+        if not apart <= tolerance(self.model):
+            raise ExactnessError(
+                f"a row without any knock-out differs from the clean pass by {apart:.2g} of the "
+                "largest logit, so effects would be wrong",
+                next_step="measure another model, and please report this one's type and config",
+            )
+        return self._effects(logits[0]).of(logits[1:])
+
+    def _groups(self, some: Sequence[Intervention]) -> list[Sequence[Intervention]]:
+        """Rows that go together: as many as memory holds, by their first layer."""
+        tokens = len(self.fed) - (self.edges.first if self.way.prefix else 0)
+        size = min(LOGITS // (4 * self.clean.logits.numel()), _TOKENS // tokens)
+        size = max(1, size - 1)  # the clean row
+        return [some[start : start + size] for start in range(0, len(some), size)]
+
+    def _layers(self) -> list[int]:
+        """Those that effects are filed under; refuses what the model does not have."""
+        present = sorted(self.clean.calls)
+        if self.knockout.places:
+            asked = {layer for layer, _ in self.knockout.places}
+            layers = sorted(asked) if self.knockout.each else [min(asked)]
+        else:
+            asked = set(present if self.request.layers is None else self.request.layers)
+            layers = sorted(asked)
+        missing = sorted(asked - set(present))
+        if missing:
+            why = "has no attention" if 0 <= missing[0] <= max(present) else "does not exist"
+            raise SelectionError(
+                f"layer {missing[0]} {why} in this model",
+                allowed=f"layers {layer_ranges(present)}",
+            )
+        return layers
+
+    def _looked_at(self, layer: int) -> Numbers:
+        """Of the clean pass: mass and contribution of each class, and how many keys it hides."""
+        if self.knockout.places and not self.knockout.each:
+            found = [(looked_at(self.edges, n), head) for n, head in self.knockout.places]
+            numbers = {
+                name: np.mean([one[name][head] for one, head in found], 0, keepdims=True)
+                for name in found[0][0]
+            }
+            around = [n for n, _ in self.knockout.places]
+        else:
+            numbers = looked_at(self.edges, layer)
+            chosen = slots(self.knockout, self.edges.calls[layer], layer)
+            numbers = {
+                name: np.stack([x.mean(0) if h is None else x[list(h)].mean(0) for h in chosen])
+                for name, x in numbers.items()
+            }
+            around = [n for n in self.knockout.around(layer) if n in self.edges.calls]
+        columns = range(len(self.edges.keys))
+        hidden = [max(self.edges.n_keys(n, c) for n in around) for c in columns]
+        return numbers | {"n_keys": np.array([hidden], np.int64)}
+
+
+def _answered(
+    model: torch.nn.Module, job: Job, knockout: Knockout
+) -> tuple[torch.Tensor, torch.Tensor, CleanPass]:
+    """(tokens that are fed, answer, the pass over them); without an answer, the model's own."""
+    assert job.answer is not None
+    prompt, given = torch.from_numpy(job.ids), torch.from_numpy(job.answer.ids)
+    if len(given):
+        fed = torch.cat([prompt, given[:-1]])
+        return fed, given, CleanPass.of(model, fed, len(given))
+    ends = _end_tokens(model)
+    said: list[int] = []
+    while True:
+        fed = torch.cat([prompt, torch.tensor(said, dtype=prompt.dtype)])
+        clean = CleanPass.of(model, fed, len(said) + 1)
+        said.append(int(clean.logits[-1].argmax()))
+        if len(said) == knockout.greedy or said[-1] in ends:
+            return fed, torch.tensor(said), clean
+
+
+def _end_tokens(model: torch.nn.Module) -> frozenset[int]:
+    config: Any = getattr(model, "generation_config", None)
+    ends = getattr(config, "eos_token_id", None)
+    return frozenset([ends] if isinstance(ends, int) else ends or ())
+
+
+def _queries(job: Job, knockout: Knockout, fed: int) -> np.ndarray:
+    """Bool [class, token] of all that is fed."""
+    queries = np.zeros((job.columns.shape[1], fed), bool)
+    queries[:, : len(job)] = job.query_sets
+    queries[:, len(job) :] = knockout.while_answering
+    return queries
+
+
+# ── which way a model can go ──────────────────────────────────────────────────────────────────────
+
+
+def way_of(model: torch.nn.Module) -> Way:
+    """The quickest way in which a clean row says what a whole pass says; asked once a model."""
+    if model not in _ways:
+        _ways[model] = _find_way(model)
+    return _ways[model]
+
+
+def _find_way(model: torch.nn.Module) -> Way:
+    vocabulary = model.get_input_embeddings().num_embeddings  # type: ignore[operator]
+    generator = torch.Generator().manual_seed(0)
+    tokens = min(_PROBE, context_length_of(getattr(model, "config", None)) or _PROBE)
+    ids = torch.randint(0, vocabulary, (tokens,), generator=generator)
+    clean = CleanPass.of(model, ids, 2)
+    if not clean.calls:
+        raise UnsupportedModelError(
+            "no layer of this model attended through transformers' attention interface, so there "
+            "is nothing to knock out",
+            next_step="choose a model with standard attention; `mindshare models` lists some",
+        )
+    place = np.arange(tokens)
+    edges = edges_of((place == 0)[:, None], (place >= tokens - 2)[None], tokens, clean.calls)
+    some = interventions(Knockout(how="zero"), edges, sorted(clean.calls))
+    found: dict[Way, torch.Tensor] = {}
+    reason = "none goes through"
+    for way in WAYS:
+        rows = KnockoutRows(clean, edges, some, "zero", {}, way.prefix, way.grows)
+        try:
+            logits = rows.logits(model, ids)
+        except (MindshareError, RuntimeError, TypeError, ValueError, IndexError, KeyError) as error:
+            reason = str(error).splitlines()[0]
+            continue
+        apart = difference(logits[0], clean.logits)
+        if len(logits) == 1 + len(some) and apart <= tolerance(model):
+            found[way] = logits
+        else:
+            reason = f"the logits of a row without any knock-out move by {apart:.2g} of their size"
+    # The last way assumes least, so it says what the others must say of every row.
+    for way, logits in found.items():
+        if difference(logits, [*found.values()][-1]) <= tolerance(model):
+            return way
+    raise UnsupportedModelError(
+        f"attention of {type(model).__name__} can't be taken away: rows of several knock-outs do "
+        f"not go through it ({reason})",
+        next_step="measure where it looks (mindshare measure), or choose another model",
+    )
+
+
+def difference(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest, relative to the largest logit."""
+    return float((a.float() - b.float()).abs().max() / b.float().abs().max().clamp(min=1.0))
+
+
+def tolerance(model: torch.nn.Module) -> float:
+    return _TOLERANCE.get(next(model.parameters()).dtype, 1e-4)

@@ -1,0 +1,383 @@
+"""Option groups ⇄ a command line ⇄ a study file: an option is declared once, as a field.
+
+    @group("How it looks")
+    class LookOptions:
+        palette: str = option("seed", "seed or safe.")
+
+    @command
+    def shares(call: Call, look: LookOptions) -> None: ...
+
+Typer sees one parameter per field. A study file (TOML) names the same fields without their dashes,
+
+    command = "shares"
+    models = ["smollm2", "Phys=smollm2-phys"]
+    data = "prompts.jsonl"
+    class = ["hash=#", "star=*"]
+
+builds the same groups and calls the same function, so a value from a file is never read as an
+option. It can say what the command line can, except where results go, where models run and whose
+code is trusted. Its paths are relative to it. This module knows no option by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shlex
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
+
+import typer
+
+from mindshare.errors import OutputError, SelectionError, nearest
+
+if TYPE_CHECKING:
+    from mindshare.prompts import Prompt
+
+T = TypeVar("T")
+REQUIRED = ...
+STUDY, PROMPTS = "study.toml", "prompts.jsonl"
+_METAVARS: dict[Any, str] = {int: "N", str: "WORD", Path: "FILE"}
+_ALLOWED = {
+    bool: "true or false",
+    int: "a whole number",
+    str: "a text or a number",
+    Path: "a path, as a text",
+}
+
+
+@dataclass
+class Option:
+    """How one field of a group is written, on a command line and in a study file."""
+
+    help: str
+    metavar: str | None = None  # by its type, if none is given
+    min: int | None = None
+    flags: tuple[str, ...] = ()  # made from the field's name, if none are given
+    argument: bool = False  # a positional argument, which has no flag
+    panel: str | None = None  # of the help; None: the group's
+    path: bool = False  # relative to the study file it stands in
+    apart: bool = False  # decides no number: no part of a study, nor of the command in a manifest
+    prompts: bool = False  # says where prompts come from: a saved study has them beside it
+    typed_only: str | None = None  # why a study file may not say it
+    # Filled in by `group`.
+    name: str = ""
+    type: Any = None  # str, int, bool or Path
+    several: bool = False  # a tuple of them: the option is repeatable
+    default: Any = REQUIRED
+
+    @property
+    def key(self) -> str:
+        """`drop-first`: its name in a study file."""
+        return self.flags[0].lstrip("-") if self.flags else self.name
+
+    def parameter(self) -> inspect.Parameter:
+        """What typer makes a command's parameter of."""
+        look: dict[str, Any] = {"metavar": self.metavar, "help": self.help}
+        look["show_default"] = self.default not in (None, (), REQUIRED)
+        if self.argument:
+            info: Any = typer.Argument(**look)
+        else:
+            info = typer.Option(*self.flags, **look, rich_help_panel=self.panel, min=self.min)
+        kind = list[self.type] if self.several else self.type  # type: ignore[name-defined]
+        if self.default in (None, ()):
+            kind = kind | None
+        parameter = inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY)
+        if self.default is not REQUIRED:
+            parameter = parameter.replace(default=None if self.default == () else self.default)
+        return parameter.replace(annotation=Annotated[kind, info])
+
+    def words(self, value: Any) -> list[str]:
+        """The words of a command line that give this value; none for the default."""
+        if value == self.default:
+            return []
+        if self.type is bool:
+            return [self.flags[0]]
+        values = value if self.several else (value,)
+        return [word for part in values for word in (*self.flags[:1], str(part))]
+
+    def read(self, value: Any, file: Path) -> Any:
+        """A value of a study file, checked, as the field's own type."""
+        where = f"{file}, field {self.key}"
+        if self.typed_only:
+            raise SelectionError(
+                f"{self.key} stands in a study file: {self.typed_only}",
+                where=where,
+                next_step=f"take the line out, and add {self.flags[0]} to the command if you "
+                "trust it",
+            )
+        parts = value if isinstance(value, list) else [value]
+        # A text may be several, with commas between them: layers = [0, 5]
+        list_allowed = self.several or (self.type is str and not self.path)
+        if not parts or not all(map(self._fits, parts)) or (parts is value and not list_allowed):
+            allowed = "names of models, as texts" if self.argument else _ALLOWED[self.type]
+            allowed += "" if self.min is None else f" from {self.min}"
+            allowed += ", or a list of these" if list_allowed else ""
+            raise SelectionError(f"{self.key} is {value!r}", where=where, allowed=allowed)
+        if self.type in (int, bool):
+            return value
+        texts = [str(part) for part in parts]
+        if self.path:  # standard input and datasets of the hub are no paths
+            texts = [t if t == "-" or t.startswith("hf:") else str(file.parent / t) for t in texts]
+        return tuple(texts) if self.several else self.type(",".join(texts))
+
+    def _fits(self, part: Any) -> bool:
+        if self.type is bool or isinstance(part, bool):
+            return self.type is bool and isinstance(part, bool)
+        if self.type is int:
+            return isinstance(part, int) and (self.min is None or part >= self.min)
+        return isinstance(part, str) if self.argument else isinstance(part, str | int | float)
+
+
+def option(default: Any, help: str, **rest: Any) -> Any:
+    """A field that is an option; `rest` are fields of `Option`."""
+    return field(default=default, metadata={"option": Option(help, **rest)})
+
+
+def argument(metavar: str, help: str, *, default: Any = MISSING) -> Any:
+    """A field that is a positional argument, required unless it has a default."""
+    return field(default=default, metadata={"option": Option(help, metavar, argument=True)})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
+def group(
+    panel: str | None = None, *, apart: bool = False, prompts: bool = False
+) -> Callable[[type[T]], type[T]]:
+    """A frozen dataclass of options, in one panel of the help; `apart` and `prompts` for all."""
+
+    def made(cls: type[T]) -> type[T]:
+        for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
+            declared = vars(cls)[name]
+            one: Option = declared.metadata["option"]
+            one.name, one.apart, one.prompts, one.panel = name, apart, prompts, one.panel or panel
+            one.type, one.several = _type(annotation)
+            one.metavar = one.metavar or _METAVARS.get(one.type)
+            one.default = REQUIRED if declared.default is MISSING else declared.default
+            if not (one.flags or one.argument):
+                one.flags = ("--" + name.rstrip("_").replace("_", "-"),)
+        return dataclass(frozen=True, kw_only=True)(cls)
+
+    return made
+
+
+def _type(annotation: Any) -> tuple[Any, bool]:
+    """`int | None` → int, one; `tuple[str, ...]` → str, several."""
+    if isinstance(annotation, UnionType):
+        (annotation,) = (part for part in get_args(annotation) if part is not type(None))
+    several = get_origin(annotation) is tuple
+    return (get_args(annotation)[0] if several else annotation), several
+
+
+def options_of(group: Any) -> list[Option]:
+    """The options of a group, or of a value of it, in the order of its fields."""
+    return [one.metadata["option"] for one in fields(group)]
+
+
+# ── commands ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command with its values, whether typed or read from a study file."""
+
+    command: str
+    groups: tuple[Any, ...]
+
+    def values(self) -> list[tuple[Option, Any]]:
+        """What decides the numbers, models first."""
+        every = [
+            (one, getattr(group, one.name)) for group in self.groups for one in options_of(group)
+        ]
+        decides = [(one, value) for one, value in every if not one.apart]
+        return sorted(decides, key=lambda pair: not pair[0].argument)
+
+    def line(self) -> str:
+        """The command as it can be typed again; where results go is left out."""
+        arguments = [w for one, v in self.values() if one.argument for w in one.words(v)]
+        options = [w for one, v in self.values() if not one.argument for w in one.words(v)]
+        if any(word.startswith("-") for word in arguments):  # a model that looks like an option
+            return shlex.join(["mindshare", self.command, *options, "--", *arguments])
+        return shlex.join(["mindshare", self.command, *arguments, *options])
+
+
+class Command:
+    """A function of groups, in the shape that typer takes.
+
+    Parameters that are no groups stay as they are; one that is a `Call` gets the call itself.
+    """
+
+    __signature__: inspect.Signature
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.function, self.__doc__ = function, function.__doc__
+        self.__name__, self.__module__ = function.__name__, function.__module__
+        declared = inspect.signature(function, eval_str=True).parameters.values()
+        kinds = {one.name: one.annotation for one in declared if is_dataclass(one.annotation)}
+        self._call = [name for name, kind in kinds.items() if kind is Call]
+        self.groups: dict[str, Any] = {n: kind for n, kind in kinds.items() if kind is not Call}
+        options = [one for kind in self.groups.values() for one in options_of(kind)]
+        self.options = {one.key: one for one in options}  # by their names in a study file
+        parameters = [one.parameter() for one in options]
+        parameters += [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for one in declared
+            if one.name not in kinds
+        ]
+        self.__signature__ = inspect.Signature(parameters)
+        self.__annotations__ = {one.name: one.annotation for one in parameters}
+
+    @property
+    def name(self) -> str:
+        return self.__name__.replace("_", "-")
+
+    def __call__(self, **values: Any) -> None:
+        """As typer calls it: one value per parameter."""
+        names = {one.name for one in self.options.values()}
+        rest = {name: value for name, value in values.items() if name not in names}
+        self.run(self.build(values), **rest)
+
+    def build(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The groups, of values by the names of their fields; what is left out has its default."""
+        return {
+            name: group(
+                **{
+                    one.name: tuple(values[one.name] or ()) if one.several else values[one.name]
+                    for one in options_of(group)
+                    if one.name in values
+                }
+            )
+            for name, group in self.groups.items()
+        }
+
+    def run(self, groups: Mapping[str, Any], **rest: Any) -> None:
+        call = Call(self.name, tuple(groups.values()))
+        self.function(**groups, **dict.fromkeys(self._call, call), **rest)
+
+
+command = Command  # as a decorator
+
+
+# ── study files ───────────────────────────────────────────────────────────────────────────────────
+
+
+def study_files(
+    call: Call, prompts: Iterable[Prompt], *, study: str = STUDY, data: str = PROMPTS
+) -> dict[str, str | Iterable[str]]:
+    """The study file of a call, and its prompts as a file beside it: texts by file name.
+
+    The prompts are lines that are made while they are written, once: there may be a million.
+    """
+    values = {
+        one.key: value
+        for one, value in call.values()
+        if not (one.prompts or one.typed_only or value == one.default)
+    }
+    content = {"command": call.command, **values, "data": data}
+    rows = (json.dumps(_row(prompt), ensure_ascii=False) + "\n" for prompt in prompts)
+    return {
+        study: "".join(f"{key} = {_toml(value)}\n" for key, value in content.items()),
+        data: rows,
+    }
+
+
+def write_study(path: Path, call: Call, prompts: Iterable[Prompt], *, replace: bool) -> None:
+    """The study file, and its prompts under a name of their own beside it."""
+    from mindshare.cli.screen import say_lines
+    from mindshare.folders import write_texts
+
+    data = path.with_suffix(".prompts.jsonl").name
+    files = study_files(call, prompts, study=path.name, data=data)
+    for file in (path.with_name(name) for name in files):
+        if os.path.exists(file) and not replace:
+            raise OutputError(f"{file} exists already", next_step="add --replace, or another name")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_texts(path.parent, files)
+    except OSError as error:
+        raise OutputError(f"can't write {path}: {error.strerror}") from error
+    say_lines([f"The study: {path} and {data}; run it with: mindshare run {path}"])
+
+
+def read_study(path: Path, commands: Mapping[str, Command]) -> tuple[Command, dict[str, Any]]:
+    """The command that a study file names, and the groups of options it stands for."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        what = f"the study file can't be read: {error.strerror}"
+        raise SelectionError(what, where=str(path)) from None
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        example = 'lines such as command = "shares"'
+        raise SelectionError(
+            f"this is not TOML: {error}", where=str(path), allowed=example
+        ) from None
+    except RecursionError:
+        raise SelectionError("this TOML is nested too deeply", where=str(path)) from None
+    name = content.pop("command", None)
+    if not isinstance(name, str) or name not in commands:
+        raise _no_command(name, content, path, commands)
+    command = commands[name]
+    known = {key: one for key, one in command.options.items() if not one.apart}
+    values = {}
+    for key, value in content.items():
+        if key not in known:
+            raise SelectionError(
+                f"{name} has no field {key!r}{nearest(key, known)}",
+                where=f"{path}, field {key}",
+                allowed=", ".join(key for key, one in known.items() if not one.typed_only),
+            )
+        values[known[key].name] = known[key].read(value, path)
+    for key, one in known.items():
+        if one.default is REQUIRED and one.name not in values:
+            example = _toml(["smollm2"] if one.several else "smollm2")
+            raise SelectionError(
+                f"{name} needs the field {key}, and there is none",
+                where=str(path),
+                next_step=f"add a line such as {key} = {example}",
+            )
+    return command, command.build(values)
+
+
+def _no_command(
+    name: object, keys: Iterable[str], path: Path, commands: Iterable[str]
+) -> SelectionError:
+    what = f"command is {name!r}{nearest(str(name), commands)}"
+    if not name:
+        close = [key for key in keys if nearest(key, ["command"])]
+        what = "there is no command" + (f"; did you mean it by {close[0]!r}?" if close else "")
+    return SelectionError(what, where=f"{path}, field command", allowed=", ".join(commands))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    # JSON escapes all that TOML wants escaped, but for DEL.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _row(prompt: Prompt) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": prompt.id}
+    if prompt.messages is None:
+        row["text"] = prompt.text
+    else:
+        row["messages"] = [{"role": m.role, "content": m.content} for m in prompt.messages]
+    if prompt.spans:
+        row["spans"] = {name: [list(r) for r in ranges] for name, ranges in prompt.spans.items()}
+    optional = {"group": prompt.group, "answer": prompt.answer}
+    return row | {name: value for name, value in optional.items() if value is not None}

@@ -1,0 +1,351 @@
+"""Tables of saved results → a description in five sections.
+
+What is shown, how it is to be read, the numbers layer by layer, what they support, and what they
+can't show. Every sentence carries the numbers it states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from mindshare.facts.cells import (
+    OVERALL,
+    UNNAMED,
+    Cell,
+    Groups,
+    Key,
+    Number,
+    Numbers,
+    Place,
+    Tables,
+    charts_of,
+)
+from mindshare.facts.find import (
+    BY_LAYER,
+    EFFECTS,
+    LAYERED,
+    RESPONDS,
+    Fact,
+    claims,
+    facts_of,
+    results,
+    top_heads,
+)
+from mindshare.facts.sentences import (
+    APPROXIMATE,
+    Sentence,
+    count,
+    listed,
+    name,
+    names,
+    sentence,
+    value,
+    where,
+    wheres,
+    word,
+)
+from mindshare.measures import MEASURES
+from mindshare.naming import layer_ranges
+from mindshare.tables import DROP_FIRST, LABELS, ONE_BASED
+
+CLOSELY = 12  # layers whose numbers are listed
+BY_HEAD = ("divergence", "amplitude", "shape", "entropy_change", "attention_left")
+NOTHING = "Nothing can be told from chance here: no difference is shown, and none is ruled out."
+NO_CLAIM = "These numbers support no claim."
+LIMITS = (
+    "Attention shows where a model looks, not why, nor what it does with what it sees.",
+    "What is not significant may differ or not: these numbers can't tell.",
+)
+# Of knock-outs, in place of the first.
+EFFECT_LIMIT = (
+    "Hiding tokens shows what the answer loses without them, not what other layers and heads make "
+    "good; the attention they got goes elsewhere."
+)
+_QUERIES = {"last": "the last token", "all": "all tokens"}
+
+
+@dataclass(frozen=True)
+class Description:
+    sections: Mapping[str, tuple[str, ...]]  # title → sentences; a `Sentence` if it states numbers
+
+    @property
+    def text(self) -> str:
+        """A title, then one sentence per line."""
+        parts = ["\n".join([title, *said]) for title, said in self.sections.items()]
+        return "\n\n".join(parts) + "\n"
+
+
+def describe(tables: Tables) -> Description:
+    """What the tables of a folder of results say, and what can be told from it.
+
+    `summary` is enough, but differences between models, lift and differences between insertions
+    need the other tables. Several charts are joined section by section; what they share is said
+    once.
+    """
+    described = [_sections(numbers) for numbers in charts_of(tables)]
+    return Description(
+        {
+            title: tuple(dict.fromkeys(said for sections in described for said in sections[title]))
+            for title in described[0]
+        }
+    )
+
+
+def insertion_findings(
+    tables: Tables, *, groups: Groups | None = None, **options: Any
+) -> tuple[Sentence, ...]:
+    """What each insertion did, in one line per fact; `options` are those of `find.results`."""
+    numbers = charts_of(tables, groups=groups)[0]
+    several = len(numbers.models) > 1
+    return tuple(sentence(fact, several=several) for fact in results(numbers, **options))
+
+
+def alignment_notes(tables: Tables) -> tuple[Sentence, ...]:
+    """Original tokens that could not be matched, of all models and insertions: `conditions`."""
+    numbers: list[Number] = []
+    versions, matched = [], 0
+    for table, content in tables.items():
+        start, _, model = table.partition("_")
+        if start != "conditions":
+            continue
+        sums = [("n_unmatched", "sum"), ("n_matched", "sum"), ("prompt", "count")]
+        for row in content.group_by("condition", use_threads=False).aggregate(sums).to_pylist():
+            if row["n_unmatched_sum"]:
+                versions.append(f"{f'{model}, ' if model else ''}{name(row['condition'])}")
+                matched += row["n_matched_sum"]
+                cell = Cell(table, (("condition", row["condition"]),), "n_unmatched")
+                lost = row["n_unmatched_sum"]
+                numbers.append(Number(lost, n_prompts=row["prompt_count"], cell=cell))
+    if not numbers:
+        return ()
+    lost = int(sum(number.value for number in numbers))
+    which = versions[0] if len(versions) == 1 else f"{len(versions)} insertions"
+    cut = "original tokens are cut differently next to the insertion, and left out"
+    return (Sentence(f"{which}: {lost:,} of {lost + matched:,} {cut}.", numbers),)
+
+
+def _sections(numbers: Numbers) -> dict[str, list[str]]:
+    """Title → sentences, for one chart or one insertion."""
+    facts, several = facts_of(numbers), len(numbers.models) > 1
+    claimed = claims(facts)
+    observations: list[str] = [sentence(fact, several=several) for fact in facts]
+    if not claimed:
+        few = f"Nothing can be told from chance with {count(numbers.n_prompts, 'prompt')}."
+        observations.insert(0, NOTHING if numbers.has_intervals else few)
+    overview, components, details = (
+        (_insertion_overview, _insertion_components, _insertion_details)
+        if numbers.conditions
+        else (_class_overview, _class_components, _class_details)
+    )
+    return {
+        "Overview": [*overview(numbers), *_how(numbers)],
+        "Components and axes": list(components(numbers)),
+        "Detailed analysis": list(details(numbers)),
+        "Key observations": observations,
+        "Interpretation": list(interpretation(numbers, claimed)),
+    }
+
+
+def _how(numbers: Numbers) -> Iterator[str]:
+    """What the intervals are, and when something is called significant: said once."""
+    about = numbers.about
+    if not numbers.has_intervals:
+        few = "One prompt has" if numbers.n_prompts == 1 else f"{numbers.n_prompts} prompts have"
+        yield f"{few} no intervals: the numbers say nothing about other prompts."
+        return
+    level = 100 * float(about.get("mindshare.confidence", "0.95"))
+    over = "groups of prompts" if about.get("mindshare.unit") == "group" else "prompts"
+    yield f"In brackets: {level:.4g} % {about.get('mindshare.interval', 'interval')} over {over}."
+    if any(key.against for key in numbers.cells):
+        yield "Differences of means: p < 0.05, corrected for all cells of a table."
+    yield "Means: margins that hold for all means of a table at once do not meet."
+    if not all(number.reliable for number in numbers.cells.values() if number.has_interval):
+        yield f"{APPROXIMATE}: approximate, because few prompts have such a number."
+    yield from _absent(numbers)
+
+
+def _absent(numbers: Numbers) -> Iterator[str]:
+    """Classes that some prompts do not have."""
+    for token_class in numbers.named:
+        key = Key(numbers.measure, numbers.models[0], token_class=token_class)
+        number = next(iter(numbers.series(key).values()), None)
+        if number is not None and number.n_absent:
+            every = count(number.n_prompts + number.n_absent, "prompt")
+            have = f"{number.n_prompts:,} of {every} have {name(token_class)}"
+            yield f"{have}; its numbers are about those."
+
+
+def interpretation(numbers: Numbers, claimed: Sequence[Fact]) -> Iterator[str]:
+    """What the numbers and the claims made from them can't show."""
+    if not claimed:
+        yield NO_CLAIM
+    misled = dict.fromkeys(
+        fact.subject.token_class or "" for fact in claimed if fact.kind == "misleading"
+    )
+    if misled:
+        yield f"The attention share alone would mislead about {names(misled)}: see the lift."
+    if not numbers.by_head and not numbers.conditions:
+        yield "Single heads can do what their mean does not show."
+    which = "these prompts" if numbers.n_prompts > 1 else "this prompt"
+    what = "these insertions" if numbers.conditions else "this query set"
+    yield f"All of this is about {which} and {what}."
+    first = EFFECT_LIMIT if numbers.measure in EFFECTS else LIMITS[0]
+    yield from (first, *LIMITS[1:]) if numbers.has_intervals else (first,)
+
+
+def _size(numbers: Numbers) -> str:
+    """`12 prompts`, `10 to 12 prompts`"""
+    counts = [number.n_prompts for number in numbers.cells.values()]
+    low, high = min(counts), max(counts)
+    return count(high, "prompt") if low == high else f"{low:,} to {high:,} prompts"
+
+
+def _counted(numbers: Numbers) -> str:
+    one = numbers.about.get(LABELS) == ONE_BASED
+    return f"counted from {'one' if one else 'zero'}"
+
+
+def _layers(numbers: Numbers) -> str:
+    if not numbers.layers:
+        return "the mean of the layers"
+    runs = listed(layer_ranges(numbers.layers).split(", "))
+    words = f"{count(len(numbers.layers), 'layer')} ({runs})"
+    return f"{words} and {count(len(numbers.heads), 'head')}" if numbers.heads else words
+
+
+def _defined(measures: Iterable[str]) -> list[str]:
+    """What each measure is, by the registry."""
+    return [f"{word(m).capitalize()}: {MEASURES[m].short}." for m in measures if m in MEASURES]
+
+
+def _line(lead: str, values: Sequence[tuple[str, Number, str]], more: str = "") -> Sentence:
+    """`Layer 3, Base: hash 0.012 [0.010, 0.014], star 0.3` from (name, number, written)."""
+    parts = ", ".join(f"{called} {written}".strip() for called, _, written in values)
+    text = f"{lead[0].upper()}{lead[1:]}: {parts}{more}."
+    return Sentence(text, (number for _, number, _ in values))
+
+
+def _closely(series: Iterable[dict[Place, Number]]) -> list[Place]:
+    """All places; of many, the first, the last and where a series is highest or lowest."""
+    series = [one for one in series if one]
+    places = list(dict.fromkeys(place for one in series for place in one))
+    if len(places) <= CLOSELY:
+        return places
+    ends = [choose(one, key=lambda p: one[p].value) for one in series for choose in (max, min)]
+    chosen = set(list(dict.fromkeys([places[0], places[-1], *ends]))[:CLOSELY])
+    return [place for place in places if place in chosen]
+
+
+# Token classes.
+
+
+def _class_overview(numbers: Numbers) -> tuple[str, str]:
+    what = word(numbers.measure).capitalize()
+    of = f" of {names(numbers.named)}" if numbers.named else ""
+    queries = ""
+    if numbers.queries:
+        first = numbers.queries[0]
+        queries = f"; attention of {_QUERIES.get(first, f'the query set {name(first)}')}"
+    over = "" if numbers.by_head else ", mean over the heads"
+    return (
+        f"{what}{of} in {_layers(numbers)} of {names(numbers.models)}.",
+        f"Over {_size(numbers)}{queries}{over}.",
+    )
+
+
+def _class_components(numbers: Numbers) -> Iterator[str]:
+    if numbers.by_head:
+        yield f"Layers and heads, both {_counted(numbers)}."
+    else:
+        yield f"Horizontal axis: layers, {_counted(numbers)}."
+        yield f"Vertical axis: {word(numbers.measure)}."
+    yield from _defined([numbers.measure])
+    unnamed = [one for one in numbers.classes if one in UNNAMED and one not in numbers.named]
+    if unnamed:
+        yield f"In the tables, not described: {names(unnamed)}."
+    if len(numbers.queries) > 1:
+        yield f"In the tables, not described: the query sets {names(numbers.queries[1:])}."
+    for model, token_class in product(numbers.models, numbers.named):
+        series = numbers.series(Key(numbers.measure, model, token_class=token_class))
+        lacking = [place for place in numbers.places if place not in series]
+        if lacking:
+            at = wheres(lacking, len(numbers.places))
+            yield f"No number: {name(token_class)}, {name(model)}, {at}."
+
+
+def _class_details(numbers: Numbers) -> Iterator[str]:
+    classes: Sequence[str | None] = numbers.named or [None]
+    keys = {name(m): Key(numbers.measure, m) for m in numbers.models} | {
+        f"{name(b)} minus {name(a)}": Key(numbers.measure, b, against=a) for a, b in numbers.pairs
+    }
+    close = _closely(
+        numbers.series(replace(k, token_class=c)) for k in keys.values() for c in classes
+    )
+    if len(close) < len(numbers.places):
+        yield f"{len(close)} of {len(numbers.places)}: the ends, and where a number is extreme."
+    for place, (lead, key) in product(close, keys.items()):
+        signed = key.against is not None
+        values = [
+            (name(token_class) if token_class else "", n, value(n, numbers.measure, sign=signed))
+            for token_class in classes
+            if (n := numbers.get(replace(key, token_class=token_class).at(place))) is not None
+        ]
+        if values:
+            yield _line(f"{where(place)}, {lead}", values)
+
+
+# Insertions.
+
+
+def _insertion_overview(numbers: Numbers) -> tuple[str, str]:
+    first = "" if numbers.about.get(DROP_FIRST) != "true" else ", without the prompt's first"
+    conditions, models = names(numbers.conditions), names(numbers.models)
+    return (
+        f"What inserting {conditions} does to the attention of {models}, over {_size(numbers)}.",
+        f"Each prompt is compared with itself without the insertion: its original tokens{first}.",
+    )
+
+
+def _insertion_components(numbers: Numbers) -> Iterator[str]:
+    layers = _layers(numbers)
+    mean = "“all layers” is the mean over layers and heads"
+    yield f"{layers[0].upper()}{layers[1:]}, {_counted(numbers)}; {mean}."
+    yield from _defined(numbers.measures)
+    if len(numbers.conditions) > LAYERED:
+        yield f"By layer in the tables only: {names(numbers.conditions[LAYERED:])}."
+
+
+def _insertion_details(numbers: Numbers) -> Iterator[str]:
+    every = [Key("", m, condition=c) for m, c in product(numbers.models, numbers.conditions)]
+    for key in every:
+        yield from _measured(numbers, key, OVERALL, numbers.measures)
+    for key, number in numbers.cells.items():
+        if key.against is not None:
+            lead = f"all layers, {name(key.model)}, {name(key.condition)} minus {name(key.against)}"
+            difference = value(number, key.measure, sign=True)
+            yield _line(lead, [(word(key.measure), number, difference)])
+    for key in every:
+        if key.condition not in numbers.conditions[:LAYERED]:
+            continue
+        series = (numbers.series(replace(key, measure=m), heads=False) for m in BY_LAYER)
+        for place in _closely(series):
+            yield from _measured(numbers, key, place, BY_LAYER)
+        for place in top_heads(numbers, replace(key, measure=RESPONDS)).places:
+            yield from _measured(numbers, key, place, BY_HEAD)
+
+
+def _measured(
+    numbers: Numbers, key: Key, place: Place, measures: Iterable[str]
+) -> Iterator[Sentence]:
+    """The numbers of one place; of a head, its label too."""
+    found = numbers.among({m: replace(key, measure=m).at(place) for m in measures})
+    labels = list(dict.fromkeys(number.label for number in found.values() if number.label))
+    if found:
+        yield _line(
+            f"{where(place)}, {name(key.model)}, {name(key.condition)}",
+            [(word(m), number, value(number, m)) for m, number in found.items()],
+            f"; {listed(labels)}" if labels else "",
+        )

@@ -1,0 +1,426 @@
+"""Numbers → facts: what they support, where, by which test. None of it is in words yet.
+
+Each claim has passed a test that counts how many places, classes, measures, models and conditions
+it was picked from; what passes none is not found. A few prompts support nothing. A fact that makes
+no claim (a mean, a count of labels) has no test.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+from mindshare.facts import evidence
+from mindshare.facts.cells import (
+    EVENNESS,
+    OVERALL,
+    Cell,
+    Key,
+    Number,
+    Numbers,
+    Place,
+    Tables,
+    charts_of,
+)
+from mindshare.measures import MEASURES
+
+FEW = 4  # rivals that an extreme can have and still stand out
+# Of an insertion: compared with no change over all layers; looked at by layer; over depth.
+COMPARED = ("amplitude", "peak_ratio", "entropy_change")
+BY_LAYER = ("retained", "divergence", "amplitude", "affine_r2")
+OVER_DEPTH = ("retained", "divergence")
+RESPONDS = "divergence"  # what heads are ranked by
+LAYERED = 2  # conditions whose layers are looked at
+TOP = 6  # heads that are looked at
+# Of a knock-out: 0 says that hiding a class changes nothing.
+EFFECTS = ("delta_logprob", "delta_logit", "first_order", "kl", "flip")
+
+
+@dataclass(frozen=True)
+class Test:
+    """What supports a claim, and how many comparisons it was corrected for."""
+
+    name: str  # intervals, max-T, equivalence, orders
+    comparisons: int
+
+
+@dataclass(frozen=True)
+class Fact:
+    kind: str  # which form of `sentences` says it
+    subject: Key
+    side: int = 0  # 1: more, −1: less
+    places: tuple[Place, ...] = ()  # where it holds
+    numbers: tuple[Number, ...] = ()  # at these places, or the two that are compared
+    of: int = 0  # places that were looked at
+    rivals: tuple[tuple[Place, ...], ...] = ()  # of each extreme: what it can't be told from
+    test: Test | None = None
+
+    @property
+    def farthest(self) -> tuple[Place, Number]:
+        """The largest difference, whichever its sign: one rule for layers and heads."""
+        pairs = zip(self.places, self.numbers, strict=True)
+        return max(pairs, key=lambda pair: abs(pair[1].value - self.neutral))
+
+    @property
+    def neutral(self) -> float:
+        """The value that says that nothing changes."""
+        measure = MEASURES.get(self.subject.measure)
+        return 0.0 if self.subject.against or measure is None else measure.neutral or 0.0
+
+    def stands_out(self, end: int) -> bool:
+        """Of the highest (0) or the lowest (1): told from most others, and from all but a few."""
+        return len(self.rivals[end]) <= min(FEW, (self.of - 1) // 2)
+
+
+def find(tables: Tables) -> list[Fact]:
+    """What the tables of saved results support, the most important first."""
+    return [fact for numbers in charts_of(tables) for fact in facts_of(numbers)]
+
+
+def facts_of(numbers: Numbers) -> list[Fact]:
+    if numbers.conditions:
+        return _insertion_facts(numbers)
+    if numbers.measure in EFFECTS:
+        return _effect_facts(numbers) if numbers.has_intervals else []
+    return _class_facts(numbers) if numbers.has_intervals else []
+
+
+def claims(facts: Sequence[Fact]) -> list[Fact]:
+    """Those that say that something is so, not that it could not be told."""
+    return [fact for fact in facts if fact.test and fact.kind != "not_significant"]
+
+
+def _fact(
+    kind: str, subject: Key, found: Mapping[Place, Number], side: int, *, of: int, test: Test
+) -> Fact:
+    """A claim that holds at these places."""
+    return Fact(kind, subject, side, tuple(found), tuple(found.values()), of, test=test)
+
+
+# Tests that both kinds of study use.
+
+
+def extremes(subject: Key, series: Mapping[Place, Number], comparisons: int) -> Iterator[Fact]:
+    """The highest and the lowest of a series, if at least these two differ."""
+    if len(series) < 2:
+        return
+    ends = tuple(choose(series, key=lambda p: series[p].value) for choose in (max, min))
+    high, low = (series[place] for place in ends)
+    if evidence.apart(high, low, comparisons=comparisons):
+        rivals = tuple(tuple(evidence.rivals(series, p, comparisons=comparisons)) for p in ends)
+        test = Test("intervals", comparisons)
+        yield Fact("extremes", subject, 0, ends, (high, low), len(series), rivals, test)
+
+
+def _trend(subject: Key, series: Mapping[Place, Number], comparisons: int) -> Iterator[Fact]:
+    """Whether a series rises or falls with the layer."""
+    trend = evidence.trend([number.value for number in series.values()])
+    if trend is None or trend[1] * comparisons >= evidence.ALPHA:
+        return
+    correlation, p_value = trend
+    cells = [number.cell for number in series.values() if number.cell is not None]
+    cell = replace(cells[0], column="rank correlation with the layer") if cells else None
+    rho = Number(correlation, p_adjusted=p_value, cell=cell)
+    side, test = 1 if correlation > 0 else -1, Test("orders", comparisons)
+    yield Fact("trend", subject, side, tuple(series), (rho,), len(series), test=test)
+
+
+def contrasted(key: Key, number: Number) -> Fact:
+    """What the test says of one paired difference; `untested` where there are too few prompts."""
+    at, test = {key.place: number}, Test("max-T", len(EVENNESS))
+    if not number.has_interval:
+        return Fact("untested", key, 0, (key.place,), (number,), 1)
+    if not evidence.differs(number):
+        return _fact("not_significant", key, at, 0, of=1, test=test)
+    return _fact("change", key, at, 1 if number.value > 0 else -1, of=1, test=test)
+
+
+# Token classes.
+
+
+def _class_facts(numbers: Numbers) -> list[Fact]:
+    classes: Sequence[str | None] = numbers.named or [None]
+    subjects = [Key(numbers.measure, m, token_class=c) for m in numbers.models for c in classes]
+    comparisons = len(subjects) * evidence.pairs(len(numbers.places))
+    highest = [f for s in subjects for f in extremes(s, numbers.series(s), comparisons)]
+    changes: dict[str, list[Fact]] = {"change": [], "equivalent": [], "not_significant": []}
+    for fact in _changes(numbers, classes):
+        changes[fact.kind].append(fact)
+    facts = [*sorted(changes["change"], key=lambda f: -abs(f.farthest[1].value)), *highest]
+    if not numbers.by_head:
+        facts += _leads(numbers)
+        for fact in highest:  # only where the highest and the lowest layer can be told apart
+            series = numbers.series(fact.subject)
+            layers = {p: n for p, n in series.items() if p[0] is not None}
+            facts += _trend(fact.subject, layers, len(subjects))
+        facts += _misleading(numbers)
+    return [*facts, *changes["equivalent"], *changes["not_significant"]]
+
+
+def _changes(numbers: Numbers, classes: Sequence[str | None]) -> Iterator[Fact]:
+    """How model b differs from model a in each class: by little, more, less, or not to be told."""
+    comparisons = len(numbers.pairs) * len(classes) * len(numbers.places)
+    tests = {"equivalent": Test("equivalence", comparisons)}
+    for (a, b), token_class in product(numbers.pairs, classes):
+        subject = Key(numbers.measure, b, token_class=token_class, against=a)
+        series = numbers.series(subject)
+        results: dict[tuple[str, int], dict[Place, Number]] = {}
+        for place, number in series.items():
+            # First, whatever its sign: what is called small is not called more elsewhere.
+            if evidence.equivalent(number, comparisons=comparisons):
+                result = ("equivalent", 0)
+            elif not number.has_interval:  # too few prompts, or all equal: nothing is said
+                continue
+            elif evidence.differs(number):
+                result = ("change", 1 if number.value > 0 else -1)
+            else:
+                result = ("not_significant", 0)
+            results.setdefault(result, {})[place] = number
+        for (kind, side), found in results.items():
+            test = tests.get(kind, Test("max-T", comparisons))
+            yield _fact(kind, subject, found, side, of=len(series), test=test)
+
+
+def _leads(numbers: Numbers) -> Iterator[Fact]:
+    """Places of a model where one class has clearly more than every other."""
+    test = _ranking_test(numbers)
+    for model in numbers.models:
+        leads: dict[str, dict[Place, Number]] = {}
+        for place in numbers.places:
+            for token_class, number in _first(numbers, model, place, most=True):
+                leads.setdefault(token_class, {})[place] = number
+        for token_class, found in leads.items():
+            subject = Key(numbers.measure, model, token_class=token_class)
+            yield _fact("lead", subject, found, 1, of=len(numbers.places), test=test)
+
+
+def _ranking_test(numbers: Numbers) -> Test:
+    pairs = evidence.pairs(len(numbers.named))
+    return Test("intervals", len(numbers.models) * len(numbers.places) * pairs)
+
+
+def _first(
+    numbers: Numbers, model: str, place: Place, *, most: bool
+) -> Iterator[tuple[str, Number]]:
+    """The class that is told to have more (or less) than each of the others here, if any."""
+    means = numbers.among(
+        {c: Key(numbers.measure, model, *place, token_class=c) for c in numbers.named}
+    )
+    if len(means) < 2:
+        return
+    first = (max if most else min)(means, key=lambda c: means[c].value)
+    if not evidence.rivals(means, first, comparisons=_ranking_test(numbers).comparisons):
+        yield first, means[first]
+
+
+def _misleading(numbers: Numbers) -> Iterator[Fact]:
+    """A class with the most mass but less than uniform attention gives it, or the reverse."""
+    if numbers.measure != "mass":
+        return
+    test = _ranking_test(numbers)
+    lifts: dict[tuple[Key, int], dict[Place, Number]] = {}
+    for model, place, most in product(numbers.models, numbers.places, (True, False)):
+        for token_class, _ in _first(numbers, model, place, most=most):
+            subject, side = Key("lift", model, token_class=token_class), -1 if most else 1
+            lift = numbers.get(subject.at(place))
+            if lift is None:
+                continue
+            if evidence.beyond(lift, 1.0, comparisons=test.comparisons) == side:
+                lifts.setdefault((subject, side), {})[place] = lift
+    for (subject, side), found in lifts.items():
+        yield _fact("misleading", subject, found, side, of=len(numbers.places), test=test)
+
+
+# Knock-outs.
+
+
+def _effect_facts(numbers: Numbers) -> list[Fact]:
+    """Where hiding a class changes the answer, where nothing can be told, and models in pairs."""
+    subjects = [
+        Key(numbers.measure, m, token_class=c) for m in numbers.models for c in numbers.named
+    ]
+    facts = [fact for subject in subjects for fact in _effects(numbers, subject, len(subjects))]
+    facts.sort(key=lambda f: (f.kind == "no_effect", -abs(f.farthest[1].value)))
+    changes = list(_changes(numbers, numbers.named))
+    return [*facts, *sorted(changes, key=lambda f: f.kind != "change")]
+
+
+def _effects(numbers: Numbers, subject: Key, subjects: int) -> Iterator[Fact]:
+    """The places where hiding the class costs the answer something, or gives it something."""
+    series = numbers.series(subject)
+    test = Test("intervals", subjects * len(series))
+    sides = {p: evidence.beyond(n, 0.0, comparisons=test.comparisons) for p, n in series.items()}
+    for side in (-1, 1):
+        found = {p: n for p, n in series.items() if sides[p] == side}
+        if found:
+            yield _fact("effect", subject, found, side, of=len(series), test=test)
+    if series and not any(sides.values()):
+        yield _fact("no_effect", subject, series, 0, of=len(series), test=test)
+
+
+# Insertions.
+
+
+def _insertion_facts(numbers: Numbers) -> list[Fact]:
+    every = [Key("", m, condition=c) for m, c in product(numbers.models, numbers.conditions)]
+    layered = [key for key in every if key.condition in numbers.conditions[:LAYERED]]
+    levels = [level(numbers, replace(k, measure=m)) for k, m in product(every, COMPARED)]
+    # The first condition against each of the others, over all heads.
+    differences = [(k, n) for k, n in numbers.cells.items() if k.against and n.has_interval]
+    changes = [contrasted(key, number) for key, number in differences]
+    return [
+        *(fact for fact in levels if fact is not None and fact.side),
+        *(fact for fact in changes if fact.kind == "change"),
+        *_layers(numbers, layered),
+        *_depth(numbers, layered),
+        *(fact for key in layered for fact in _responding(numbers, key, len(every))),
+        *_models(numbers),
+        *(fact for fact in changes if fact.kind == "not_significant"),
+        *(fact for key in every for fact in labels(numbers, key)),
+    ]
+
+
+def level(numbers: Numbers, subject: Key) -> Fact | None:
+    """A mean at one place, and on which side of no change it lies.
+
+    Corrected for the measures that are compared, of every model and condition.
+    """
+    number = numbers.get(subject)
+    if number is None:
+        return None
+    comparisons = len(numbers.models) * len(numbers.conditions) * len(COMPARED)
+    neutral = MEASURES[subject.measure].neutral or 0.0
+    side = evidence.beyond(number, neutral, comparisons=comparisons)
+    testable = number.has_interval and number.n_units >= evidence.FEWEST
+    test = Test("intervals", comparisons) if testable else None
+    return Fact("level", subject, side, (subject.place,), (number,), 1, test=test)
+
+
+def levels(numbers: Numbers, subject: Key, middle: float) -> list[Fact]:
+    """The layers whose means lie below, and those whose means lie above the middle."""
+    series = numbers.series(subject, heads=False)
+    of = len(series)
+    sides = {p: evidence.beyond(n, middle, comparisons=of) for p, n in series.items()}
+    return [
+        _fact("levels", subject, found, side, of=of, test=Test("intervals", of))
+        for side in (-1, 1)
+        if (found := {p: n for p, n in series.items() if sides[p] == side})
+    ]
+
+
+def _layers(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
+    """The layers where a measure is highest or lowest, if one of them stands out."""
+    for key, measure in product(keys, BY_LAYER):
+        subject = replace(key, measure=measure)
+        series = numbers.series(subject, heads=False)
+        comparisons = evidence.pairs(len(series)) * len(BY_LAYER) * len(keys)
+        for fact in extremes(subject, series, comparisons):
+            if fact.stands_out(0) or fact.stands_out(1):
+                yield fact
+
+
+def _depth(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
+    """What rises or falls with the layer, where two layers can be told apart at all."""
+    comparisons = len(keys) * len(OVER_DEPTH)
+    for key, measure in product(keys, OVER_DEPTH):
+        subject = replace(key, measure=measure)
+        series = numbers.series(subject, heads=False)
+        for _ in extremes(subject, series, evidence.pairs(len(series)) * comparisons):
+            yield from _trend(subject, series, comparisons)
+
+
+def top_heads(numbers: Numbers, subject: Key, heads: Sequence[Place] | None = None) -> Fact:
+    """These heads, or those with the largest mean response: numbers, not a claim."""
+    series = numbers.series(subject, heads=True)
+    chosen = sorted(series, key=lambda p: -series[p].value)[:TOP] if heads is None else heads
+    top = {place: series[place] for place in chosen if place in series}
+    return Fact("top_heads", subject, 0, tuple(top), tuple(top.values()), len(series))
+
+
+def _responding(numbers: Numbers, key: Key, insertions: int) -> Iterator[Fact]:
+    """The heads that can be told to respond more than the median head does."""
+    subject = replace(key, measure=RESPONDS)
+    series = numbers.series(subject, heads=True)
+    if len(series) < 2:
+        return
+    median = sorted(series.values(), key=lambda number: number.value)[len(series) // 2]
+    comparisons = len(series) * insertions
+    top = {p: series[p] for p in top_heads(numbers, subject).places}
+    more = {p: n for p, n in top.items() if evidence.apart(n, median, comparisons=comparisons)}
+    if more:
+        test = Test("intervals", comparisons)
+        yield _fact("responding", subject, more, 1, of=len(series), test=test)
+
+
+def _models(numbers: Numbers) -> Iterator[Fact]:
+    """The same insertion in two models, over all heads."""
+    compared = list(product(numbers.conditions, OVER_DEPTH, combinations(numbers.models, 2)))
+    for condition, measure, pair in compared:
+        means = numbers.among({m: Key(measure, m, condition=condition) for m in pair})
+        if len(means) < 2 or not evidence.apart(*means.values(), comparisons=len(compared)):
+            continue
+        high, low = sorted(means, key=lambda model: -means[model].value)
+        subject = Key(measure, high, condition=condition, against=low)
+        ends, test = (means[high], means[low]), Test("intervals", len(compared))
+        yield Fact("models", subject, 1, (OVERALL, OVERALL), ends, len(compared), test=test)
+
+
+def labels(numbers: Numbers, subject: Key) -> Iterator[Fact]:
+    """How many heads have each label, the most frequent first: counts, not a claim."""
+    heads: dict[Place, str] = {}  # a head has a row for each of its numbers
+    for key, number in numbers.cells.items():
+        if (key.model, key.condition) == (subject.model, subject.condition) and number.label:
+            heads[key.place] = number.label
+    keys = (("model", subject.model), ("condition", subject.condition))
+    counts = tuple(
+        Number(n, label=label, cell=Cell("summary", (*keys, ("label", label)), "heads"))
+        for label, n in Counter(heads.values()).most_common()
+    )
+    if counts:
+        yield Fact("labels", subject, 0, (), counts, len(heads))
+
+
+def results(
+    numbers: Numbers,
+    *,
+    against: str | None = None,
+    top: Mapping[str, Iterable[Place]] | None = None,
+    by: str = RESPONDS,
+) -> list[Fact]:
+    """What every insertion did, for each model: numbers first, tested where they can be.
+
+    `against` is the condition that the first one's evenness is compared with; `top` are the heads
+    that change most `by` some measure.
+    """
+    facts: list[Fact] = []
+    first = numbers.conditions[0]
+    for model in numbers.models:
+        for condition in numbers.conditions:
+            facts += _result(numbers, Key("", model, condition=condition))
+        if against is not None:
+            key = Key(EVENNESS[0], model, condition=first, against=against)
+            number = numbers.get(key)
+            facts.append(Fact("missing", key) if number is None else contrasted(key, number))
+    for model, heads in (top or {}).items():
+        facts.append(top_heads(numbers, Key(by, model, condition=first), tuple(heads)))
+    return facts
+
+
+def _result(numbers: Numbers, key: Key) -> Iterator[Fact]:
+    """Weights, what is retained, rescaling, labels."""
+    amplitude, retained, rescaled = (
+        replace(key, measure=name) for name in ("amplitude", "retained", "affine_r2")
+    )
+    yield level(numbers, amplitude) or Fact("missing", amplitude)
+    number = numbers.get(retained)
+    if number is not None:
+        yield Fact("retained", retained, 0, (OVERALL,), (number,), 1)
+    layers, whole = numbers.series(rescaled, heads=False), numbers.get(rescaled)
+    if whole is None or not layers:
+        yield Fact("missing", rescaled)
+    else:
+        first = next(iter(layers))
+        yield Fact("rescaling", rescaled, 0, (OVERALL, first), (whole, layers[first]), len(layers))
+    yield from labels(numbers, key)

@@ -1,0 +1,432 @@
+"""Facts → sentences: one form for each kind of fact, the claim first, its number behind it.
+
+A sentence says one thing, with at most two numbers and one interval, and carries the numbers it
+states, each with its cell. Whether something is so was decided in `find`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from mindshare.facts.cells import OVERALL, Key, Number, Place
+from mindshare.facts.find import Fact
+from mindshare.measures import MEASURES
+from mindshare.naming import layer_ranges
+
+APPROXIMATE = "≈"  # before an interval that few prompts stand behind
+WELL_KNOWN = 100  # units: of fewer that are skewed, what is detectable is found in 65 to 80 of 100
+DIGITS, MOST = 3, 6  # significant digits; decimals at most
+UNITS = {  # after the number; the others are parts of one, and their name says so
+    name: " times" if measure.unit == "ratio" else f" {measure.unit}"
+    for name, measure in MEASURES.items()
+    if measure.unit
+}
+SIGNED = (  # changes, which have a sign even where they are means
+    *("entropy_change", "peak_shift", "delta_logprob", "delta_logit", "first_order"),
+)
+RUNS = 3  # runs of layers that are listed; more are counted
+WORDS = {  # what a reader calls it; the others are called by their column's words
+    "mass": "attention share",
+    "share": "relative share",
+    "density": "attention per token",
+    "expected": "uniform share",
+    "amplitude": "attention received",
+    "peak_ratio": "highest peak",
+    "entropy_change": "change in evenness",
+    "retained": "attention retained",
+    "delta_logprob": "change in log-probability",
+    "delta_logit": "change in lead",
+    "first_order": "first-order effect",
+    "kl": "shift of the prediction",
+    "flip": "share of changed answers",
+    "correct": "accuracy",
+    "affine_r2": "fit of one factor per query",
+    "affine_r2_after": "fit of one factor after the insertion",
+    "weight_evenness": "evenness of attention inside",
+    "value_evenness": "evenness of values inside",
+}
+_SIMPLE = re.compile(r"[A-Za-z][\w.+-]*")  # a name that can't be taken for anything else
+
+
+class Sentence(str):
+    """Text that carries the numbers it states."""
+
+    numbers: tuple[Number, ...]
+
+    def __new__(cls, text: str, numbers: Iterable[Number] = ()) -> Sentence:
+        made = super().__new__(cls, text)
+        made.numbers = tuple(numbers)
+        return made
+
+
+# The pieces: numbers, names, layers.
+
+
+def decimals(size: float, digits: int = DIGITS) -> int:
+    """As many as a number of this size needs for so many significant digits."""
+    if size == 0 or not math.isfinite(size):
+        return DIGITS - 1
+    return max(digits - 1 - math.floor(math.log10(abs(size))), 0)
+
+
+def written(value: float, places: int, *, sign: bool = False) -> str:
+    """`0.0260`, `+0.0030`, `−0.0030`, `1.2e−08`; nothing at all is `0`."""
+    plus = "+" if sign else ""
+    text = f"{value:{plus}.{places}f}" if places <= MOST else f"{value:{plus}.1e}"
+    if float(text) == 0:
+        return "0" if value == 0 else text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def value(number: Number, measure: str, *, sign: bool = False, interval: bool = True) -> str:
+    """`0.12 bits [0.10, 0.14]`"""
+    sign, unit = sign or measure in SIGNED, UNITS.get(measure, "")
+    if number.low is None or number.high is None or not interval:
+        return written(number.value, decimals(number.value), sign=sign) + unit
+    width = number.high - number.low
+    places = decimals(max(abs(number.value), width))
+    if width > 0:  # its first two digits say how sure the number is: no more are worth reading
+        places = min(places, decimals(width, DIGITS - 1))
+    ends = (number.value, number.low, number.high)
+    mean, low, high = (written(x, places, sign=sign) for x in ends)
+    return f"{mean}{unit} {'' if number.reliable else APPROXIMATE}[{low}, {high}]"
+
+
+def single(number: float) -> str:
+    return written(number, decimals(number))
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`"""
+    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def count(n: int, noun: str) -> str:
+    return f"{n:,} {noun if n == 1 else noun + ('es' if noun.endswith('s') else 's')}"
+
+
+def name(word: str | None) -> str:
+    """As it is if it is a plain word, or in quotes."""
+    return word if word and _SIMPLE.fullmatch(word) else f"“{word}”"
+
+
+def names(words: Iterable[str]) -> str:
+    return listed([name(word) for word in words])
+
+
+def measure_word(measure: str) -> str:
+    return measure.replace("_", " ")
+
+
+def word(measure: str) -> str:
+    """What a reader calls it."""
+    return WORDS.get(measure, measure_word(measure))
+
+
+def where(place: Place) -> str:
+    """`layer 3, head 5`"""
+    layer, head = place
+    words = "all layers" if layer is None else f"layer {layer}"
+    return words if head is None else f"{words}, head {head}"
+
+
+def wheres(places: Sequence[Place], of: int) -> str:
+    """`layers 0–4 and 7`; where there are too many runs, how many: `17 of 30 layers`."""
+    if len(places) == 1:
+        return where(places[0])
+    noun = "heads" if any(head is not None for _, head in places) else "layers"
+    if len(places) == of:
+        return f"all {of} {noun}"
+    if noun == "layers":
+        runs = layer_ranges(layer for layer, _ in places if layer is not None).split(", ")
+        if len(runs) <= RUNS:
+            return f"layers {listed(runs)}"
+    return f"{len(places)} of {of} {noun}"
+
+
+# The forms, one per kind of fact.
+
+FORMS: dict[str, Callable[[Fact], Sentence]] = {}
+
+
+def _form(form: Callable[[Fact], Sentence]) -> Callable[[Fact], Sentence]:
+    """Registers `_kind` as the form of facts of that kind."""
+    FORMS[form.__name__.removeprefix("_")] = form
+    return form
+
+
+def sentence(fact: Fact, *, several: bool = False) -> Sentence:
+    """A fact in words; with `several` models, the one it is about is named."""
+    text = FORMS[fact.kind](fact)
+    subject, model = fact.subject, name(fact.subject.model)
+    between_models = subject.against and (subject.condition is None or fact.kind == "models")
+    words = f"{model}: {text}" if several and not between_models else text
+    capital = words if words.startswith(model) else words[0].upper() + words[1:]
+    return Sentence(f"{capital}.", text.numbers)
+
+
+def _what(subject: Key) -> str:
+    """`the attention share of star`, or `divergence`"""
+    what = word(subject.measure)
+    return what if subject.token_class is None else f"the {what} of {name(subject.token_class)}"
+
+
+def _given(subject: Key) -> str:
+    """`with “/ ×55”, ` before what an insertion does."""
+    return "" if subject.condition is None else f"with {name(subject.condition)}, "
+
+
+def _between(subject: Key) -> str:
+    other = subject.model if subject.condition is None else subject.condition
+    return f"between {name(other)} and {name(subject.against)}"
+
+
+def _at(fact: Fact) -> str:
+    return "" if fact.places == (OVERALL,) else f" in {wheres(fact.places, fact.of)}"
+
+
+@_form
+def _change(fact: Fact) -> Sentence:
+    subject, (place, number) = fact.subject, fact.farthest
+    more, higher = ("more", "higher") if fact.side > 0 else ("less", "lower")
+    a, b, c = (name(one) for one in (subject.against, subject.model, subject.condition))
+    if subject.measure == "weight_evenness":
+        text = f"attention inside {c} is {more} even than inside {a}"
+    elif subject.condition is not None:
+        text = f"{word(subject.measure)} is {higher} with {c} than with {a}"
+    elif subject.measure == "mass":
+        text = f"{b} gives {name(subject.token_class)} {more} attention than {a}"
+    else:
+        text = f"{_what(subject)} is {higher} in {b} than {a}"
+    most = f", most in {where(place)}" if len(fact.places) > 1 else ""
+    difference = value(number, subject.measure, sign=True)
+    return Sentence(f"{text}{_at(fact)}{most}: {difference}{_disagreeing(number)}", (number,))
+
+
+def _disagreeing(number: Number) -> str:
+    """A mean that most prompts do not follow: both are said."""
+    if number.n_same_sign is None or 2 * number.n_same_sign >= number.n_prompts:
+        return ""
+    return f", yet only {number.n_same_sign:,} of {count(number.n_prompts, 'prompt')} go that way"
+
+
+@_form
+def _equivalent(fact: Fact) -> Sentence:
+    number = max(fact.numbers, key=lambda n: max(abs(n.low or 0.0), abs(n.high or 0.0)))
+    if not any(n.has_interval or n.value for n in fact.numbers):
+        return Sentence(
+            f"{_what(fact.subject)} does not differ {_between(fact.subject)}{_at(fact)}"
+        )
+    what, small = _what(fact.subject), f"differs by less than 10 % {_between(fact.subject)}"
+    most = value(number, fact.subject.measure, sign=True)
+    return Sentence(f"{what} {small}{_at(fact)}: at most {most}", (number,))
+
+
+@_form
+def _not_significant(fact: Fact) -> Sentence:
+    subject = fact.subject
+    text = f"{_what(subject)} does not differ significantly {_between(subject)}{_at(fact)}"
+    if len(fact.numbers) == 1:
+        return Sentence(f"{text}: {value(*fact.numbers, subject.measure, sign=True)}", fact.numbers)
+    if any(number.detectable_family is None for number in fact.numbers):
+        return Sentence(text)
+    largest = max(fact.numbers, key=lambda number: number.detectable_family or 0.0)
+    if subject.measure in ("mass", "share") and (largest.detectable_family or 0.0) > 1:
+        return Sentence(text)  # more than there is: nothing could have been found
+    size = f"{single(largest.detectable_family or 0.0)}{UNITS.get(subject.measure, '')}"
+    about = "" if largest.n_units >= WELL_KNOWN else APPROXIMATE
+    return Sentence(f"{text}; detectable: {about}{size}", (largest,))
+
+
+@_form
+def _untested(fact: Fact) -> Sentence:
+    (number,), subject = fact.numbers, fact.subject
+    differs = f"differs by {value(number, subject.measure, sign=True)} {_between(subject)}"
+    prompts = count(number.n_prompts, "prompt")
+    few = f"with {prompts} this can't be tested"
+    if number.sd == 0 and number.n_units > 1:
+        few = f"{prompts} without any spread can't be tested"
+    return Sentence(f"{_what(subject)} {differs}; {few}", (number,))
+
+
+@_form
+def _extremes(fact: Fact) -> Sentence:
+    measure, (high, low) = fact.subject.measure, fact.numbers
+    what = f"{_given(fact.subject)}{_what(fact.subject)}"
+    at = [where(place) for place in fact.places]
+    plain = [value(number, measure, interval=False) for number in fact.numbers]
+    if not any(fact.rivals):
+        highest = f"{what} is highest in {at[0]}, {value(high, measure)}"
+        return Sentence(f"{highest}, and lowest in {at[1]}, {plain[1]}", (high, low))
+    ends = [end for end in (0, 1) if fact.stands_out(end)]
+    if not ends:
+        places = "heads" if fact.places[0][1] is not None else "layers"
+        text = f"{what} differs between {places}, from {plain[1]} to {plain[0]}"
+        return Sentence(text, (low, high))
+    end = min(ends, key=lambda end: len(fact.rivals[end]))
+    (highest, high_too), close = (("highest", "high"), ("lowest", "low"))[end], fact.rivals[end]
+    more = f"; {count(len(close), 'other')} may be as {high_too}" if close else ""
+    number = fact.numbers[end]
+    text = f"{what} is {highest} in {at[end]}: {value(number, measure)}{more}"
+    return Sentence(text, (number,))
+
+
+_HIDING = {  # what hiding a class does: above and below 0, and what it does not do
+    "delta_logprob": (
+        "raises the answer's log-probability",
+        "costs the answer log-probability",
+        "does not change the answer's log-probability",
+    ),
+    "delta_logit": (
+        "widens the answer's lead over its rival",
+        "costs the answer its lead over its rival",
+        "does not change the answer's lead over its rival",
+    ),
+    "kl": ("moves the prediction", "moves the prediction", "does not move the prediction"),
+    "flip": ("changes answers", "changes answers", "does not change answers"),
+}
+_HIDING["first_order"] = _HIDING["delta_logprob"]
+
+
+@_form
+def _effect(fact: Fact) -> Sentence:
+    subject, (place, number) = fact.subject, fact.farthest
+    raises, costs, _ = _HIDING[subject.measure]
+    most = f", most in {where(place)}" if len(fact.places) > 1 else ""
+    claim = f"hiding {name(subject.token_class)} {raises if fact.side > 0 else costs}"
+    size = value(number, subject.measure, sign=subject.measure not in ("kl", "flip"))
+    return Sentence(f"{claim}{_at(fact)}{most}: {size}", (number,))
+
+
+@_form
+def _no_effect(fact: Fact) -> Sentence:
+    """An honest null: how large the largest mean is, and that it is not told from 0."""
+    subject, (place, number) = fact.subject, fact.farthest
+    claim = f"hiding {name(subject.token_class)} {_HIDING[subject.measure][2]} significantly"
+    size = value(number, subject.measure, sign=subject.measure not in ("kl", "flip"))
+    most = f"at most {size} in {where(place)}" if len(fact.places) > 1 else size
+    return Sentence(f"{claim}{_at(fact)}: {most}", (number,))
+
+
+@_form
+def _lead(fact: Fact) -> Sentence:
+    largest = f"has the largest {word(fact.subject.measure)}{_at(fact)}"
+    return Sentence(f"of the named classes, {name(fact.subject.token_class)} {largest}")
+
+
+@_form
+def _trend(fact: Fact) -> Sentence:
+    (rho,), verb = fact.numbers, "rises" if fact.side > 0 else "falls"
+    what = f"{_given(fact.subject)}{_what(fact.subject)}"
+    correlation = written(rho.value, 2, sign=True)
+    return Sentence(f"{what} {verb} with depth (rank correlation {correlation})", (rho,))
+
+
+@_form
+def _misleading(fact: Fact) -> Sentence:
+    _, number = fact.farthest
+    most, less, to = ("most", "less", "down") if fact.side < 0 else ("least", "more", "up")
+    leads = f"in {wheres(fact.places, fact.of)}, {name(fact.subject.token_class)} gets the {most}"
+    yet = f"yet {less} than its size explains: {to} to {value(number, 'lift')}"
+    return Sentence(f"{leads} attention, {yet}", (number,))
+
+
+_LEVELS = {  # the claim; above, below and at no change; what stands behind the number
+    "amplitude": (
+        "the original tokens {} attention",
+        ("receive more", "receive less", "do not receive significantly more or less"),
+        " as much",
+    ),
+    "peak_ratio": (
+        "the highest peak of the original tokens is {}",
+        ("higher", "lower", "not significantly higher or lower"),
+        " as high",
+    ),
+    "entropy_change": (
+        "attention to the original tokens is {}",
+        ("more even", "less even", "not significantly more or less even"),
+        "",
+    ),
+}
+
+
+@_form
+def _level(fact: Fact) -> Sentence:
+    (number,), subject = fact.numbers, fact.subject
+    form, (more, less, neither), behind = _LEVELS[subject.measure]
+    mean = re.sub(rf"(?= {APPROXIMATE}?\[)|$", behind, value(number, subject.measure), count=1)
+    if not fact.test:
+        what = f"{word(subject.measure)} by the original tokens"
+        return Sentence(f"{_given(subject)}{what}{_at(fact)}: {mean}", (number,))
+    claim = form.format({1: more, -1: less, 0: neither}[fact.side])
+    outside = not (number.low or 0.0) <= fact.neutral <= (number.high or 0.0)
+    corrected = " after correction" if outside and not fact.side else ""
+    return Sentence(f"{_given(subject)}{claim}{_at(fact)}{corrected}: {mean}", (number,))
+
+
+@_form
+def _levels(fact: Fact) -> Sentence:
+    form, (more, less, _), _ = _LEVELS[fact.subject.measure]
+    claim = form.format(more if fact.side > 0 else less)
+    return Sentence(f"{_given(fact.subject)}{claim}{_at(fact)}")
+
+
+@_form
+def _responding(fact: Fact) -> Sentence:
+    heads = "1 head changes" if len(fact.places) == 1 else f"{len(fact.places)} heads change"
+    first = fact.numbers[0]
+    top = f"most {where(fact.places[0])}: {value(first, fact.subject.measure)}"
+    return Sentence(f"{_given(fact.subject)}{heads} more than the median head, {top}", (first,))
+
+
+@_form
+def _models(fact: Fact) -> Sentence:
+    subject, (high, low) = fact.subject, fact.numbers
+    higher = f"is higher in {name(subject.model)} than in {name(subject.against)}"
+    means = value(high, subject.measure), value(low, subject.measure, interval=False)
+    text = f"{_given(subject)}{_what(subject)} {higher}: {means[0]} against {means[1]}"
+    return Sentence(text, (high, low))
+
+
+@_form
+def _labels(fact: Fact) -> Sentence:
+    given = _given(fact.subject)
+    changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
+    if not changed:
+        return Sentence(f"{given}none of {fact.of} heads changes")
+    heads = sum(int(number.value) for number in changed)
+    text = f"{given}{heads} of {fact.of} heads change, most often {changed[0].label}"
+    return Sentence(text, changed)
+
+
+@_form
+def _retained(fact: Fact) -> Sentence:
+    share = value(fact.numbers[0], "retained")
+    kept = f"later tokens keep {share} of their attention for the original ones"
+    return Sentence(f"{_given(fact.subject)}{kept}", fact.numbers)
+
+
+@_form
+def _rescaling(fact: Fact) -> Sentence:
+    whole, first = fact.numbers
+    explained = f"one factor per query explains {value(whole, 'affine_r2')} of the new weights"
+    there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
+    return Sentence(f"{_given(fact.subject)}{explained}, and {there}", (whole, first))
+
+
+@_form
+def _top_heads(fact: Fact) -> Sentence:
+    heads = listed([f"{layer}.{head}" for layer, head in fact.places])
+    return Sentence(f"the heads that change most, by {word(fact.subject.measure)}: {heads}")
+
+
+@_form
+def _missing(fact: Fact) -> Sentence:
+    condition, against = name(fact.subject.condition), fact.subject.against
+    if against is not None:
+        return Sentence(f"too few tokens stand inside {condition} or {name(against)}")
+    if fact.subject.measure == "affine_r2":
+        return Sentence(f"no original token stands after {condition}: nothing can be rescaled")
+    return Sentence(f"{_given(fact.subject)}too few original tokens are left to be compared")

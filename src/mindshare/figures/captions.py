@@ -1,0 +1,412 @@
+"""Every text of a chart: its title, caption, definition and description (for who can't see it).
+
+Made from the drawn rows, from what the table says about itself and from the registry of measures,
+so that a new measure needs no text of its own. A chart kind adds only what its marks mean.
+
+    summary_words(data, …)     charts of tables over prompts: bars, maps, lines
+    prompt_words(table, …)     charts of one prompt's tokens: profiles, text
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from mindshare.facts import evidence
+from mindshare.facts.cells import Number
+from mindshare.figures.figure import Words
+from mindshare.figures.selection import Row, Selection, metadata
+from mindshare.figures.theme import ColourScale, Style
+from mindshare.measures import MEASURES, Measure
+from mindshare.tables import DEFINITIONS, QUERIES, defined
+
+Parts = Iterable[str | None]  # sentences; None: nothing to say
+CAPTION_WORDS = 25
+_LISTED = 12  # layers that a description lists
+_UNBROKEN = 16  # characters of a name that is kept in one line
+_QUERIES = {"all": "every token", "both": "every token", "original": "the original tokens"}
+_VISIBLE = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
+
+
+def summary_words(
+    data: Selection,
+    *,
+    name: Sequence[str],
+    title: str,
+    kind: str,
+    axes: str,
+    series: Mapping[str, Sequence[Row]],
+    interval: str = "",
+    whose: str = "",
+    marks: Parts = (),
+    facts: Parts = (),
+    details: Parts = (),
+    measures: Sequence[Measure] = (),
+) -> Words:
+    """The texts of a chart over prompts.
+
+    `kind` and `axes` open the description, which then gives the extremes of each of the `series`
+    (label → rows) and the `details`. `interval` is the mark that shows one (`Whisker`, `Band`), and
+    `whose` it is. `marks` explain the picture in the caption, `facts` in the definition.
+    """
+    measures = measures or [data.measure]
+    intervals = f"{interval}s" if interval else "Intervals (not drawn)"
+    of = f", of {whose}" if whose else ""
+    stated = f"{intervals}: {_interval(data)}{of}" if data.has_intervals else "No intervals"
+    drawn = f"{interval}: {_level(data)} interval{of.replace(',', '')}." if interval else None
+    short = f"{data.measure.title}: {data.measure.short}." if len(measures) == 1 else None
+    return Words(
+        name=file_name(*name),
+        title=title,
+        caption=_fitted(
+            [_first_sentence(data, measures), drawn, *_reservations(data), *marks, short]
+        ),
+        definition=_definition(data, [stated, *_reservations(data), *facts], measures),
+        description=" ".join(
+            [
+                f"{kind} of {_subject(data, measures)}, over {prompts_words(data)}. {axes}.",
+                *(_extremes(data, label, rows) for label, rows in series.items()),
+                *filter(None, details),
+            ]
+        ),
+    )
+
+
+def prompt_words(
+    table: pa.Table,
+    style: Style,
+    about: Mapping[str, str],
+    *,
+    name: Sequence[str],
+    title: str,
+    shown: Sequence[str],
+    marks: Parts = (),
+    facts: Parts = (),
+    details: Parts = (),
+) -> Words:
+    """The texts of a chart of what one prompt's tokens receive.
+
+    `shown` says in the caption what is shown (`prompt: p1`); `details` are the description.
+    """
+    known = metadata(table)
+    queries = queries_words(about, known)
+    return Words(
+        name=file_name(*name),
+        title=title,
+        caption=_fitted([_facts_sentence(queries, shown, style), *marks]),
+        definition=_define(["received"], facts, style, about, known, queries),
+        description=" ".join(filter(None, details)),
+    )
+
+
+# ── titles ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def summary_title(data: Selection, rows: Sequence[Row], *, by: str) -> str:
+    """What stands out among the rows, if it can be told from all others; else what is shown."""
+    what, who = f"{data.measure.title}{_common(data)}", _who(data)
+    top = stands_out(data, rows) if data.has_intervals and len(rows) > 1 else None
+    if top is None or not told_apart(data, top[1], rows):
+        return f"{what} by {by}{who}"
+    word, row = top
+    varying = [n for n in ("model", "condition", "class") if len(data.values(n)) > 1 and row[n]]
+    names = [
+        condition_label(row[n], data.style) if n == "condition" else str(row[n]) for n in varying
+    ]
+    which = f" ({', '.join(names)})" if names else ""
+    return f"{what} is {word} in {cell_words(row['layer'], row['head'], data.style)}{which}{who}"
+
+
+def difference_title(data: Selection, significant: Sequence[Row] | None) -> str:
+    """How many heads differ; None: so few prompts can show no difference."""
+    if significant is None:
+        return f"Difference by layer and head in {difference_words(data)}"
+    return f"{len(significant)} of {len(data.drawn)} heads differ in {difference_words(data)}"
+
+
+def difference_words(data: Selection) -> str:
+    """`mass of hash: b minus a`"""
+    return f"{_lower(data.measure.title)}{_common(data)}: {_who(data)}"
+
+
+def stands_out(data: Selection, rows: Sequence[Row]) -> tuple[str, Row] | None:
+    """The row that is furthest from saying that nothing happens, and on which side it is."""
+    if not rows:
+        return None
+    measure = data.measure
+    high = max(rows, key=lambda row: float(row[data.value]))
+    low = min(rows, key=lambda row: float(row[data.value]))
+    if high[data.value] == low[data.value]:
+        return None
+    if measure.scale == "falling":
+        return "lowest", low
+    if measure.scale == "diverging" and measure.neutral is not None:
+        below, above = (distance(row[data.value], measure) for row in (low, high))
+        return ("highest", high) if above >= below else ("lowest", low)
+    return "highest", high
+
+
+def told_apart(data: Selection, row: Row, rows: Sequence[Row]) -> bool:
+    """Whether chance can't have put this row before any of the others: a title is a claim."""
+    numbers = [Number.from_row(one, data.value) for one in (row, *(o for o in rows if o != row))]
+    series = dict(enumerate(numbers))
+    return not evidence.rivals(series, 0, comparisons=evidence.pairs(len(series)))
+
+
+def distance(value: float, measure: Measure) -> float:
+    """How far the number is from neutral; of ratios, a half is as far as a double."""
+    if measure.neutral == 1.0:
+        return abs(math.log(value)) if value > 0 else math.inf
+    return abs(value - (measure.neutral or 0.0))
+
+
+def _common(data: Selection) -> str:
+    """` of hash`, ` with “/ ×55”`: what all rows have in common."""
+    classes, conditions = data.values("class"), data.values("condition")
+    parts = [f" of {classes[0]}"] if len(classes) == 1 and classes[0] else []
+    parts += [f" with {condition_label(conditions[0], data.style)}"] if len(conditions) == 1 else []
+    return "".join(parts)
+
+
+def _who(data: Selection) -> str:
+    if data.is_difference:
+        return "{} minus {}".format(*data.models)
+    return f": {data.models[0]}" if len(data.models) == 1 else ""
+
+
+# ── captions ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _first_sentence(data: Selection, measures: Sequence[Measure]) -> str:
+    """Which numbers are shown: queries, if all measures depend on them, heads and prompts."""
+    queries = data.queries
+    if queries is None and all("received" in measure.needs for measure in measures):
+        queries = queries_words(data.about, data.metadata)
+    heads = [] if len(data.heads) > 1 else [_heads(data)]  # a map shows by itself that it has each
+    return _facts_sentence(queries, [*heads, prompts_words(data)], data.style)
+
+
+def _facts_sentence(queries: str | None, facts: Sequence[str], style: Style) -> str:
+    based = [] if style.labels == "zero-based" else [f"numbers {style.labels}"]
+    text = "; ".join([*([f"queries: {queries}"] if queries else []), *facts, *based])
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _fitted(parts: Parts) -> str:
+    """The first sentence, and of the others those that fit into a short caption."""
+    caption = ""
+    for part in filter(None, parts):
+        if not caption or len(f"{caption} {part}".split(" ")) <= CAPTION_WORDS:
+            caption = f"{caption} {part}".lstrip(" ")
+    return caption
+
+
+# ── definitions ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _definition(data: Selection, facts: Parts, measures: Sequence[Measure]) -> str:
+    """How the numbers of a table over prompts were made."""
+    known = data.metadata
+    study: dict[str, Any] = json.loads(known.get("mindshare.definition", "{}"))
+    rules = "; ".join(f"{name} = {rule}" for name, rule in study.get("classes") or ())
+    rules = data.about.get("classes", rules)
+    policy = data.about.get("policy", study.get("policy", "priority"))
+    classes = f"Token classes (policy: {policy}): {rules}" if rules else None
+    return _define(
+        [measure.name for measure in measures],
+        [f"Heads: {_heads(data)}", classes, f"Mean over {prompts_words(data)}", *facts],
+        data.style,
+        {k: v for k, v in data.about.items() if k not in ("classes", "policy", "heads")},
+        known,
+        data.queries,
+    )
+
+
+def _define(
+    measures: Sequence[str],
+    facts: Parts,
+    style: Style,
+    about: Mapping[str, str],
+    known: Mapping[str, str],
+    queries: str | None,
+) -> str:
+    """The measures and what they rest on, then the facts, then what the caller knows."""
+    names = list(dict.fromkeys(measures))
+    for name in names:  # grows while it is walked
+        names += [more for more in MEASURES[name].needs if more not in names]
+    if queries is None and "received" in names:
+        queries = queries_words(about, known)
+    parts = [f"{MEASURES[name].title}: {defined(name, known)}" for name in names]
+    parts.append("A[i,j] is the attention that query token i gives to key token j, after softmax")
+    if any("A'" in DEFINITIONS[name] for name in names):
+        parts.append("A' is the same with the insertion")
+    parts += [f"Query set Q: {queries}"] if queries else []
+    parts += [*filter(None, facts), f"Layers and heads are labelled {style.labels}"]
+    parts += [f"{key.capitalize()}: {text}" for key, text in about.items() if key != "queries"]
+    return " ".join(f"{part.rstrip('.')}." for part in parts)
+
+
+# ── descriptions ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _subject(data: Selection, measures: Sequence[Measure]) -> str:
+    """`mass of hash, b minus a`: what the numbers are, in a sentence."""
+    who = f" in {listed(data.models)}" if not data.is_difference else f", {_who(data)}"
+    return f"{listed([_lower(measure.title) for measure in measures])}{_common(data)}{who}"
+
+
+def _extremes(data: Selection, label: str, rows: Sequence[Row]) -> str:
+    """`Highest 0.3 (layer 1, head 2), lowest …, mean …`"""
+    lead = f"{label}: " if label else ""
+    rows = sorted((r for r in rows if r[data.value] is not None), key=lambda r: r[data.value])
+    if not rows:
+        return f"{lead}No prompt has this number."
+
+    def at(row: Row) -> str:
+        return f"{number(row[data.value])} ({cell_words(row['layer'], row['head'], data.style)})"
+
+    mean = number(sum(row[data.value] for row in rows) / len(rows))
+    return f"{lead}Highest {at(rows[-1])}, lowest {at(rows[0])}, mean {mean}."
+
+
+def axis_words(noun: str, numbers: Sequence[int | None], style: Style) -> str:
+    """`30 layers (0 to 29, zero-based)`"""
+    labels = ["mean" if n is None else str(style.number(n)) for n in numbers]
+    ends = f"{labels[0]} to {labels[-1]}" if len(labels) > _LISTED else listed(labels)
+    return f"{count(len(labels), noun)} ({ends}, {style.labels})"
+
+
+def colour_words(scale: ColourScale) -> str:
+    """`from 0 (light) to 0.4 (dark)`"""
+    low, high = number(scale.low), number(scale.high)
+    if scale.middle is None:
+        first, last = ("dark", "light") if scale.falling else ("light", "dark")
+        return f"from {low} ({first}) to {high} ({last})"
+    doublings = ", by doublings" if scale.log2 else ""
+    return f"from {low} (blue) over {scale.middle:g} (white) to {high} (orange){doublings}"
+
+
+# ── phrases ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def axis_title(measure: Measure, style: Style | None = None) -> str:
+    """`Entropy (nats)`, or the title of one's own."""
+    if style is not None and style.y_title is not None:
+        return style.y_title
+    return measure.title + (f" ({measure.unit})" if measure.unit not in ("", "ratio") else "")
+
+
+def prompts_words(data: Selection) -> str:
+    """How many prompts the numbers are means of."""
+    rows = [row for row in data.table.to_pylist() if row["n_prompts"]]
+    counts: list[int] = [row["n_prompts"] for row in rows] or [0]
+    low, high = min(counts), max(counts)
+    every = max([row["n_prompts"] + (row.get("n_absent") or 0) for row in rows], default=high)
+    counted = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+    of = f" of {every:,}" if every > high or low < high else ""
+    units = {row.get("n_groups") or row["n_prompts"] for row in rows} or {0}
+    # Groups, or equal prompts, count as one.
+    alike = f" that count as {max(units):,}" if of == "" and max(units) < high else ""
+    return f"{counted}{of} prompt{'' if max(every, high) == 1 else 's'}{alike}"
+
+
+def _heads(data: Selection) -> str:
+    """How the heads were reduced, as the table or the caller knows it."""
+    if data.heads == [None]:
+        both = "mean over heads and layers" if data.layers == [None] else "mean over the heads"
+        return data.about.get("heads", both)
+    if len(data.heads) > 1:
+        return "each head by itself"
+    return f"head {data.style.number(data.heads[0])}"  # type: ignore[arg-type]  # not the mean
+
+
+def pale_words(few: int) -> str | None:
+    return f"Pale: fewer than {few} queries." if few > 0 else None
+
+
+def _level(data: Selection) -> str:
+    """`95 %`, not to be broken"""
+    return f"{100 * float(data.metadata.get('mindshare.confidence', '0.95')):.4g}\xa0%"
+
+
+def _interval(data: Selection) -> str:
+    known = data.metadata
+    units = "groups of prompts" if known.get("mindshare.unit") == "group" else "prompts"
+    return f"{_level(data)} {known.get('mindshare.interval', 'interval')} over {units}"
+
+
+def _reservations(data: Selection) -> Iterator[str]:
+    """Which classes some prompts lack, and whether few prompts make the intervals approximate."""
+    rows = [row for row in data.drawn if row.get("low") is not None]
+    if not all(row.get("reliable", True) for row in rows):
+        yield "Approximate: few prompts."
+    lacking = {
+        row["class"]: f"{row['n_prompts']:,} of {row['n_prompts'] + row['n_absent']:,}"
+        for row in data.drawn
+        if row.get("n_absent") and row.get("class")
+    }
+    if lacking:
+        yield f"Prompts that have the class: {', '.join(f'{k} {v}' for k, v in lacking.items())}."
+
+
+def queries_words(about: Mapping[str, str], known: Mapping[str, str]) -> str | None:
+    """The query set as the caller calls it, or as the table's own study says."""
+    study = json.loads(known.get("mindshare.definition", "{}"))
+    if "queries" in about or not isinstance(study.get("queries"), str):
+        return about.get("queries")
+    near = int(study.get("near", 0))
+    counted = {0: "i > j", -1: "i ≥ j"}.get(near, f"i > j + {near}")
+    words = known.get(QUERIES, study["queries"])
+    return f"{_QUERIES.get(words, words)}, {counted}"
+
+
+def condition_label(condition: str, style: Style) -> str:
+    """The label of a condition; a name made of signs gets quotes, so that it ends somewhere."""
+    if condition in style.label or condition[:1].isalpha():
+        return style.word(condition)
+    name = condition.replace(" ", "\u00a0") if len(condition) <= _UNBROKEN else condition
+    return f"“{name}”"
+
+
+def cell_words(layer: int | None, head: int | None, style: Style) -> str:
+    """`layer 1, head 8`, not to be broken within; a mean over the heads of a layer goes unsaid."""
+    if layer is None:
+        return "mean over layers and heads" if head is None else "mean of the layers"
+    where = f"layer\xa0{style.number(layer)}"
+    return where if head is None else f"{where}, head\xa0{style.number(head)}"
+
+
+def number(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g}"
+
+
+def count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def visible(token: str) -> str:
+    """The token with every space, line end and control character as a mark."""
+    return "".join(_VISIBLE.get(c) or (c if c.isprintable() else escaped(c)) for c in token)
+
+
+def escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def file_name(*words: str) -> str:
+    """Words of any kind → letters, digits, `_` and `-`."""
+    return "_".join(re.sub(r"[^\w-]+", "_", word).strip("_") or "x" for word in words)
+
+
+def _lower(text: str) -> str:
+    return f"{text[0].lower()}{text[1:]}"

@@ -1,0 +1,335 @@
+"""Layers × heads of any measure → a map, one cell per head. Layer 0 is at the bottom.
+
+A `summary` or `response_summary` gives how much, a `contrast` how much more or less. Colours run as
+the registry says: light at 0, light at 1, or white where nothing happens. Maps of one table share
+their colours, so that models can be compared. Symbols stand only on cells that matter: the largest
+significant differences, or each head's label. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from mindshare.errors import SelectionError
+from mindshare.figures import captions
+from mindshare.figures.captions import count, listed
+from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.selection import Row, Selection, select
+from mindshare.figures.theme import (
+    GRADIENT,
+    INK,
+    NOTHING,
+    ColourScale,
+    Spec,
+    Style,
+    channel,
+    layer,
+    legend,
+    number_axis,
+    text_width,
+    tooltip,
+)
+from mindshare.stats import INACTIVE, meanings, thresholds_of
+from mindshare.tables import DEFINITIONS
+
+# Labels as strokes in a square from −1 to 1: characters sit higher or lower by font.
+SHAPES = {
+    "smoothed": "M-1,0.25C-0.65,-0.75,-0.3,-0.5,0,0C0.3,0.5,0.65,0.75,1,-0.25",
+    "sharpened": "M-0.85,0.55L0,-0.6L0.85,0.55",
+    "amplified": "M-0.85,0L0.85,0M0,-0.85L0,0.85",
+    "damped": "M-0.85,0L0.85,0",
+    "reconfigured": "M-0.7,-0.7L0.7,0.7M0.7,-0.7L-0.7,0.7",
+    "unchanged": "M-0.08,0L0.08,0",
+    "resting": "M0.6,0A0.6,0.6,0,1,1,-0.6,0A0.6,0.6,0,1,1,0.6,0",
+}
+SIGNS = {"more": SHAPES["amplified"], "less": SHAPES["damped"]}
+TOP = 10  # differences that are marked
+_AXIS_ROOM = 50  # pixels for the y axis and its title
+_WIDEST, _HIGHEST, _LOWEST, _TALLEST = 30, 22, 7, 360  # pixels of a cell; of the whole map
+_SMALLEST, _SYMBOL = 7.5, 8.0  # pixels of a cell that can hold a symbol; of a symbol
+
+
+@dataclass(frozen=True)
+class HeadMapOptions(Style):
+    """What to draw and how."""
+
+    model: str | None = None  # needed only if the table has several
+    layers: tuple[int, ...] | None = None
+    alpha: float = 0.05  # differences with p_family below it are significant
+    symbols: bool = True  # where cells are large enough
+
+
+@redrawable
+def head_map(
+    table: pa.Table,
+    token_class: str | None = None,
+    options: HeadMapOptions | None = None,
+    *,
+    about: Mapping[str, str] | None = None,
+) -> Figure:
+    """One class in every head of one model, or the difference between two models.
+
+    A measure of heads (entropy, distance, …) has no class.
+    """
+    options = options or HeadMapOptions()
+    data = select(table, options, about).only("class", [token_class])
+    kind = "head_map_difference" if data.is_difference else "head_map"
+    name = [kind, data.measure.name, *([token_class] if token_class else [])]
+    return _figure(data, options, name, options.model)
+
+
+@redrawable
+def response_map(
+    summary: pa.Table,
+    measure: str,
+    options: HeadMapOptions | None = None,
+    *,
+    model: str | None = None,
+    condition: str | None = None,
+    about: Mapping[str, str] | None = None,
+) -> Figure:
+    """One response number in every head; model and condition only if the table has several."""
+    options = options or HeadMapOptions()
+    data = select(summary, options, about, measure=measure)
+    data = data.single("condition", condition, "a map")
+    name = ["map", measure, data.values("condition")[0]]
+    return _figure(data, options, name, model or options.model)
+
+
+def _figure(
+    data: Selection, options: HeadMapOptions, name: Sequence[str], model: str | None
+) -> Figure:
+    data = data.only("layer", options.layers)
+    numbers = data.numbers  # of all models in the table: they share their colours
+    if not data.is_difference:
+        data = data.single("model", model, "a map")
+    if None in data.heads or None in data.layers:
+        raise SelectionError(
+            "a map needs every layer and head by itself, and this table has their mean",
+            next_step="measure and summarise without a mean over heads or layers",
+        )
+    around_0 = data.is_difference
+    scale = ColourScale.around(numbers, 0.0) if around_0 else ColourScale.of(data.measure, numbers)
+    cells = _Cells(data, options, scale)
+    left = cells.width * len(cells.heads) <= GRADIENT
+    return compose(
+        _view(cells),
+        _words(cells, name),
+        options,
+        table=data.table,
+        legends="start" if left else "middle",
+    )
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The rows to draw, and the layout and symbols that follow from them."""
+
+    data: Selection
+    options: HeadMapOptions
+    scale: ColourScale
+
+    @cached_property
+    def layers(self) -> list[int]:
+        return [n for n in self.data.layers if n is not None]
+
+    @cached_property
+    def heads(self) -> list[int]:
+        return [n for n in self.data.heads if n is not None]
+
+    @property
+    def width(self) -> float:
+        """Pixels of a cell."""
+        return round(min(_WIDEST, (self.options.pixels - _AXIS_ROOM) / len(self.heads)), 2)
+
+    @property
+    def height(self) -> float:
+        return round(max(_LOWEST, min(_HIGHEST, _TALLEST / len(self.layers))), 2)
+
+    @cached_property
+    def all_zero(self) -> bool:
+        return self.data.is_difference and not any(self.data.numbers)
+
+    @cached_property
+    def significant(self) -> list[Row] | None:
+        """The differences that survive the correction; None: so few prompts can show none."""
+        rows = self.data.drawn
+        most = max((row.get("n_groups") or row["n_prompts"] for row in rows), default=0)
+        # All n prompts lie on one side by chance with 2^(1 - n): of fewer there are no intervals.
+        if not self.data.is_difference or not 2.0 ** (1 - most) < self.options.alpha:
+            return None
+        p = [(row, row["p_family"]) for row in rows]
+        return [
+            row for row, p_family in p if p_family is not None and p_family < self.options.alpha
+        ]
+
+    @cached_property
+    def labels(self) -> dict[str, int]:
+        """Label → number of heads, in the order of the shapes; unknown labels come last."""
+        if "label" not in self.data.table.column_names:
+            return {}
+        labels = [row["label"] for row in self.data.rows if row["label"] is not None]
+        order = dict.fromkeys([*SHAPES, *labels])
+        return {label: labels.count(label) for label in order if label in labels}
+
+    @cached_property
+    def marked(self) -> dict[tuple[int, int], str]:
+        """(layer, head) → the sign of its difference, for the largest significant ones."""
+        top = sorted(self.significant or [], key=lambda row: -abs(row["difference"]))[:TOP]
+        return {(r["layer"], r["head"]): "more" if r["difference"] > 0 else "less" for r in top}
+
+    @cached_property
+    def shapes(self) -> dict[str, str]:
+        """The symbols that are drawn: name → path."""
+        if not self.options.symbols or min(self.width, self.height) < _SMALLEST:
+            return {}
+        if self.data.is_difference:
+            return {sign: path for sign, path in SIGNS.items() if sign in self.marked.values()}
+        return {label: SHAPES[label] for label in self.labels if label in SHAPES}
+
+    def is_inactive(self, row: Row) -> bool:
+        """Without a number because the head gives these tokens next to nothing."""
+        return row[self.data.value] is None and row.get("label") == INACTIVE
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _view(cells: _Cells) -> Spec:
+    layers, heads, options = cells.layers[::-1], cells.heads, cells.options  # from the top
+    height = cells.height * len(layers)
+    bottom = f"Layer ({options.number(layers[-1])} at the bottom)"
+    title = bottom if text_width(bottom) <= height else "Layer"
+    upright = number_axis(layers, cells.height, options, upright=True)
+    return {
+        "width": cells.width * len(heads),
+        "height": height,
+        "view": {"stroke": "#bbbbbb", "fill": NOTHING},  # shows where there is no number
+        "data": {"values": [v for row in cells.data.rows if (v := _value(cells, row))]},
+        "encoding": {
+            "x": _axis("head", heads, "Head", number_axis(heads, cells.width, options), options),
+            "y": _axis("layer", layers, title, upright, options),
+        },
+        "layer": [_rects(cells), *([_symbols(cells)] if cells.shapes else [])],
+    }
+
+
+def _axis(name: str, numbers: list[int], title: str, labels: Spec, style: Style) -> Spec:
+    domain = [style.number(n) for n in numbers]
+    scale = {"domain": domain, "paddingInner": 0, "paddingOuter": 0}
+    axis = {"title": title, "domain": False, **labels}
+    return channel(name, "ordinal", scale=scale, axis=axis)
+
+
+def _value(cells: _Cells, row: Row) -> Row | None:
+    """The table's own numbers, the place on the scale of colours, the symbol and its ink."""
+    data = cells.data
+    names = ["layer", "head", data.value, "low", "high", "n_prompts"]
+    names += [name for name in ("p_family", "label") if name in row]
+    value: Row = {name: row[name] for name in names} | cells.options.place(row)
+    difference = data.is_difference
+    mark = cells.marked.get((row["layer"], row["head"])) if difference else row.get("label")
+    value |= {"mark": mark} if mark in cells.shapes else {}
+    if row[data.value] is not None:
+        place = cells.scale.place(row[data.value])
+        return {**value, "place": place, "ink": cells.scale.ink(place, cells.options.colours)}
+    return {**value, "ink": INK} if cells.is_inactive(row) else None
+
+
+def _rects(cells: _Cells) -> Spec:
+    data = cells.data
+    title = captions.axis_title(data.measure, cells.options)
+    if data.is_difference and cells.options.y_title is None:
+        title = f"Difference in {title[0].lower()}{title[1:]}"
+    room = cells.options.pixels - 2 * _AXIS_ROOM
+    colour = cells.scale.encoding(cells.options.colours, title=title, length=room)
+    line = "#e2e2e2" if cells.scale.middle is not None else "white"  # white cells need an edge
+    texts = {"layer": "layer", "head": "head"}
+    texts |= {"label": "label"} if cells.labels else {}
+    numbers = {data.value: title, "low": "low", "high": "high"}
+    numbers |= {"p_family": "p_family"} if data.is_difference else {}
+    encoding = {
+        "color": {**colour, "legend": None} if cells.all_zero else colour,
+        "tooltip": tooltip(texts, numbers | {"n_prompts": "prompts"}),
+    }
+    return layer("rect", encoding, where="isValid(datum.place)", stroke=line, strokeWidth=0.4)
+
+
+def _symbols(cells: _Cells) -> Spec:
+    side = min(min(cells.width, cells.height) * 0.62, _SYMBOL)
+    scale = {"domain": list(cells.shapes), "range": list(cells.shapes.values())}
+    counts = {label: f"{label} {n:,}" for label, n in cells.labels.items() if label in cells.shapes}
+    look: Spec = {"symbolStrokeColor": INK, "symbolStrokeWidth": 1.5, "symbolSize": 55, "offset": 2}
+    shown = legend(counts, cells.options.pixels - _AXIS_ROOM, **look) if counts else None
+    encoding = {
+        "shape": channel("mark", "nominal", scale=scale, legend=shown),
+        "stroke": channel("ink", "nominal", scale=None),
+    }
+    stroke: Spec = {"strokeWidth": 1.5, "strokeCap": "round", "tooltip": None, "opacity": 1}
+    size = round(side * side, 1)
+    return layer("point", encoding, where="isValid(datum.mark)", size=size, filled=False, **stroke)
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _words(cells: _Cells, name: Sequence[str]) -> Words:
+    data, options = cells.data, cells.options
+    thresholds = thresholds_of(data.metadata)
+    empty = len(data.rows) - len(data.drawn)
+    inactive = sum(cells.is_inactive(row) for row in data.rows)
+    share = f"under {100 * thresholds.floor:g}\xa0% of attention on these tokens"
+    facts, details = [], []
+    if data.is_difference:
+        title = captions.difference_title(data, cells.significant)
+        facts += [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
+        facts += [f"Marked: the {TOP} largest differences with p_family < {options.alpha:g}"]
+        details += ["All differences are exactly 0."] if cells.all_zero else []
+        details += ["There are too few prompts to test any difference."]
+        if cells.significant is not None:
+            details[-1] = (
+                f"{len(cells.significant)} of {len(data.drawn)} heads have p_family < "
+                f"{options.alpha:g}; the {len(cells.marked)} largest of these are marked."
+            )
+    else:
+        title = captions.summary_title(data, data.drawn, by="layer and head")
+    if cells.labels:
+        known = meanings(thresholds)
+        rules = "; ".join(f"{label} = {known[label]}" for label in cells.labels if label in known)
+        facts.append(f"Labels, by thresholds on these numbers: {rules}")
+        counts = [f"{n:,} {label}" for label, n in cells.labels.items()]
+        details.append(f"Heads by label: {listed(counts)}.")
+    if empty:
+        rest = f", {inactive:,} because the head rests" if inactive else ""
+        stay = "stays" if empty == 1 else "stay"
+        details.append(f"{count(empty, 'cell')} without a number {stay} grey{rest}.")
+    colours = "white at 0" if cells.all_zero else captions.colour_words(cells.scale)
+    return captions.summary_words(
+        data,
+        name=name,
+        title=title,
+        kind="Map",
+        axes=f"Vertical, from the bottom: {captions.axis_words('layer', cells.layers, options)}; "
+        f"horizontal: {count(len(cells.heads), 'head')}. Colour: {colours}",
+        series={} if cells.all_zero else {"": data.drawn},
+        marks=[f"Grey: not compared, {share}." if inactive else None, _symbol_words(cells)],
+        facts=facts,
+        details=details,
+    )
+
+
+def _symbol_words(cells: _Cells) -> str | None:
+    if cells.all_zero:
+        return "All differences are exactly 0."
+    if cells.data.is_difference:
+        if cells.significant is None:
+            return "Too few prompts for a test."
+        n = len(cells.marked)
+        return f"+ and –: the {n} largest significant differences." if cells.shapes else None
+    if cells.labels and cells.options.symbols and not cells.shapes:
+        return "Cells are too small for symbols of labels."
+    return "Symbols: the head's label." if cells.shapes else None

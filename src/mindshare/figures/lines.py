@@ -1,0 +1,399 @@
+"""A measure by layer, or by what was inserted → lines with bands, one line per model or condition.
+
+Takes any table over prompts: a `summary` (one line per class or model) or a `response_summary` (one
+line per condition or model). A band, or a whisker over a category, is the interval; a dashed line
+marks the number that says that nothing changed. Draws what is in the table and computes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from mindshare.errors import SelectionError
+from mindshare.figures import captions
+from mindshare.figures.captions import condition_label, count, listed, number
+from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.selection import Row, Selection, only, pick, select
+from mindshare.figures.theme import (
+    Grid,
+    Spec,
+    Style,
+    channel,
+    class_colours,
+    layer,
+    legend,
+    name_axis,
+    number_axis,
+    series_scale,
+    tooltip,
+)
+from mindshare.tables import DEFINITIONS, DEPTH
+
+RESPONSES = ("amplitude", "shape", "entropy_change", "retained")
+Conditions: TypeAlias = pa.Table | Mapping[str, pa.Table]
+"""The `conditions` of all models alike, or of each by its label: tokenizers count differently."""
+Lines = dict[str, list[Row]]  # label of a line → its rows, with their place along the axis as `x`
+_HEIGHT = 140
+_MOST_BANDS = 3  # lines of a panel: more bands hide one another
+_DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
+_TIMES = re.compile(r" ×\d[\d,]*")
+
+
+@dataclass(frozen=True)
+class LineOptions(Style):
+    """What to draw and how."""
+
+    conditions: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+    bands: bool = True
+    columns: int | None = None  # panels in a row; None: as many as fit
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of lines."""
+
+    data: Selection
+    lines: Lines
+    title: str = ""
+    y_title: str | None = None
+    wrap: bool = True  # the title, into the panel's width
+    raw: Sequence[str] = ()  # the lines' names before they were put into words
+    classes: bool = False  # the lines are classes, which have one colour everywhere
+
+
+# ── by layer ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@redrawable
+def layer_lines(
+    summary: pa.Table,
+    measure: str | None = None,
+    options: LineOptions | None = None,
+    *,
+    about: Mapping[str, str] | None = None,
+) -> Figure:
+    """One number, mean over the heads, by layer; `measure` only if the table has several."""
+    options = options or LineOptions()
+    data = select(summary, options, about, measure=measure)
+    data = data.only("model", options.models).only("condition", options.conditions)
+    data = data.only("class", options.classes)
+    if data.heads != [None] or None in data.layers:
+        raise SelectionError(
+            "lines by layer need the mean over the heads of each layer, and this table has "
+            + ("the mean over the layers" if None in data.layers else "single heads"),
+            next_step="average first: heads='mean', or stats.estimate(…, over=['heads'])",
+        )
+    # One line per class or condition, and a panel per model if there are several of both.
+    by = next((n for n in ("condition", "class") if len(data.values(n)) > 1), "model")
+    if data.is_difference:  # of two models: a line for each class, or one
+        by = "class" if len(data.values("class")) > 1 else "difference"
+    several = by != "model" and len(data.models) > 1 and not data.is_difference
+    models = data.models if several else [None]
+    grid = Grid.of(len(models), options, most=options.columns)
+    y_title = captions.axis_title(data.measure, options)
+    if data.is_difference and options.y_title is None:
+        y_title = f"Difference in {y_title[0].lower()}{y_title[1:]}"
+    panels = [
+        Panel(
+            data,
+            lines_by_layer(data, by, model),
+            options.word(model) if model else "",
+            None if i % grid.columns else y_title,
+            raw=() if by == "difference" else data.values(by),
+            classes=by == "class",
+        )
+        for i, model in enumerate(models)
+    ]
+    x = layer_axis(data, grid, options)
+    view = panels_view(grid, panels, options, x, "layer")
+    return compose(view, _layer_words(data, options, by, panels), options, table=data.table)
+
+
+def layer_axis(data: Selection, grid: Grid, options: Style) -> Spec:
+    layers = [n for n in data.layers if n is not None]
+    low, high = layers[0], layers[-1]
+    labels = number_axis(range(low, high + 1), grid.panel_width / (high - low + 1), options)
+    low, high = options.number(low), options.number(high)
+    scale = {"domain": [low - 0.5, high + 0.5], "nice": False, "zero": False}
+    return channel("x", scale=scale, axis={"title": "Layer", **labels})
+
+
+def lines_by_layer(data: Selection, by: str, model: str | None) -> Lines:
+    def label(value: Any) -> str:
+        return condition_label(value, data.style) if by == "condition" else data.style.word(value)
+
+    if by == "difference":
+        whole = "{} minus {}".format(*data.models)
+        return {whole: _along_layers(data, data.drawn)}
+    lines: Lines = {label(value): [] for value in data.values(by)}
+    for row in _along_layers(data, data.drawn):
+        if model in (None, row.get("model")):
+            lines[label(row[by])].append(row)
+    return lines
+
+
+def _along_layers(data: Selection, rows: Sequence[Row]) -> list[Row]:
+    """In order, the number that is drawn as `mean`: a difference is drawn like one."""
+    ordered = sorted(rows, key=lambda row: int(row["layer"]))
+    return [
+        {**row, "x": data.style.number(row["layer"]), "mean": row[data.value]} for row in ordered
+    ]
+
+
+def _neutral(data: Selection) -> float | None:
+    return 0.0 if data.is_difference else data.measure.neutral
+
+
+def _layer_words(data: Selection, options: LineOptions, by: str, panels: Sequence[Panel]) -> Words:
+    neutral = _neutral(data)
+    title = captions.summary_title(data, data.drawn, by="layer")
+    facts = []
+    if data.is_difference:
+        title = f"Difference by layer in {captions.difference_words(data)}"
+        facts = [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
+        facts += [data.metadata[DEPTH]] if DEPTH in data.metadata else []
+    per = "pair of models" if by == "difference" else by
+    by_model = f". A panel per model: {listed(data.models)}" if len(panels) > 1 else ""
+    return captions.summary_words(
+        data,
+        name=[f"{'difference_in_' * data.is_difference}{data.measure.name}_by_layer"],
+        title=title,
+        kind="Lines",
+        axes=f"Horizontal: {captions.axis_words('layer', data.layers, options)}. "
+        f"One line per {per}: {listed(list(panels[0].lines))}{by_model}",
+        series={
+            f"{panel.title}, {label}" if panel.title else label: rows
+            for panel in panels
+            for label, rows in panel.lines.items()
+        },
+        interval="Band" if _has_bands(panels[0], options) else "",
+        marks=[None if neutral is None else f"Dashed: {neutral:g}, no change."],
+        facts=facts,
+    )
+
+
+# ── sweeps ────────────────────────────────────────────────────────────────────────────────────────
+
+# What can lie along the axis: a column of the table, in a sentence and in a tooltip.
+_ALONG = {
+    "n_inserted": ("the number of inserted tokens", "inserted tokens"),
+    "insertion": ("what is inserted", "inserted"),
+    "place": ("the place of the insertion", "place"),
+}
+
+
+@redrawable
+def sweep_curves(
+    summary: pa.Table,
+    conditions: Conditions,
+    options: LineOptions | None = None,
+    *,
+    measures: Sequence[str] = RESPONSES,
+    about: Mapping[str, str] | None = None,
+) -> Figure:
+    """Response numbers, mean over heads and layers, by length, text or place of the insertion.
+
+    A panel per measure. Where lengths differ, the number of inserted tokens lies along the axis and
+    every inserted text and place has a line; else what was inserted, or where, is a category.
+    """
+    options = options or LineOptions(width="page")
+    table = pick(summary, "response_summary")
+    for column, wanted in (("model", options.models), ("condition", options.conditions)):
+        table = table if wanted is None else only(table, column, wanted)
+    if any(table[column].null_count < table.num_rows for column in ("layer", "head")):
+        raise SelectionError(
+            "a sweep needs the mean over heads and layers, and this table has single ones",
+            next_step="mindshare.stats.estimate(…, over=['heads', 'layers'])",
+        )
+    table = _with_insertions(table, conditions, options)
+    names = list(dict.fromkeys(measures))
+    data = [select(table, options, about, measure=name) for name in names]
+    along = _along(data[0])
+    panels = [Panel(d, _swept(d, along), captions.axis_title(d.measure), wrap=False) for d in data]
+    grid = Grid.of(len(panels), options, most=options.columns)
+    numeric = along == "n_inserted"
+    x = _sweep_axis(data[0].values(along), grid.panel_width, numeric=numeric)
+    return compose(
+        panels_view(grid, panels, options, x, _ALONG[along][1]),
+        _sweep_words(panels, options, along),
+        options,
+        table=only(table, "measure", names),
+    )
+
+
+def _with_insertions(table: pa.Table, conditions: Conditions, options: LineOptions) -> pa.Table:
+    """The rows with what was inserted, where, and how many tokens (mean over the prompts)."""
+    inserted: dict[tuple[str, str], tuple[str, str, float]] = {}
+    rows = table.to_pylist()
+    for model, name in dict.fromkeys((row["model"], row["condition"]) for row in rows):
+        if isinstance(conditions, Mapping) and model not in conditions:
+            raise SelectionError(
+                f"there is no table of conditions for {model!r}", allowed=", ".join(conditions)
+            )
+        of_model = conditions[model] if isinstance(conditions, Mapping) else conditions
+        prompts = pick(of_model, "conditions", condition=name).to_pylist()
+        place = str(prompts[0]["place"])
+        text = _TIMES.sub("", name.removesuffix(f" at {place}")).strip() or name  # `/ ×55` → `/`
+        tokens = sum(row["n_inserted"] for row in prompts) / len(prompts)
+        inserted[model, name] = options.label.get(name, text), place, tokens
+    values = zip(*(inserted[row["model"], row["condition"]] for row in rows), strict=True)
+    types = {"insertion": pa.string(), "place": pa.string(), "n_inserted": pa.float64()}
+    for (name, type_), column in zip(types.items(), values, strict=True):
+        field = pa.field(name, type_, metadata={"definition": DEFINITIONS[name]})
+        table = table.append_column(field, pa.array(column, type=type_))
+    return table
+
+
+def _along(data: Selection) -> str:
+    """The column that lies along the axis."""
+    lengths: dict[tuple[str, ...], set[float]] = {}
+    for row in data.rows:
+        key = (row["model"], row["insertion"], row["place"])
+        lengths.setdefault(key, set()).add(row["n_inserted"])
+    if any(len(several) > 1 for several in lengths.values()):
+        return "n_inserted"
+    several_texts = len(data.values("insertion")) > 1
+    return "insertion" if several_texts or len(data.values("place")) == 1 else "place"
+
+
+def _swept(data: Selection, along: str) -> Lines:
+    """A line for each combination of what does not lie along the axis."""
+    columns = [n for n in ("model", "insertion", "place") if len(data.values(n)) > 1 and n != along]
+    columns = columns or ["model" if along == "insertion" else "insertion"]
+    lines: Lines = {}
+    for row in data.rows:
+        label = ", ".join(row[column] for column in columns)
+        lines.setdefault(label, []).append({**row, "x": row[along]})
+    if along == "n_inserted":
+        for rows in lines.values():
+            rows.sort(key=lambda row: float(row["x"]))
+    return lines
+
+
+def _sweep_axis(values: Sequence[Any], width: float, *, numeric: bool) -> Spec:
+    """Lengths with ticks where the data are, or names of categories."""
+    if not numeric:
+        scale: Spec = {"paddingInner": 0.2, "paddingOuter": 0.1}
+        axis = name_axis(values, width / len(values), Style())
+        return channel("x", "nominal", sort=list(values), scale=scale, axis=axis)
+    low, high = min(values), max(values)
+    edge = (high - low) * 0.05 or 1
+    axis = {"title": "Inserted tokens", "values": sorted(values)}
+    axis |= {"format": ",.4~g", "labelOverlap": "greedy"}
+    scale = {"domain": [low - edge, high + edge], "nice": False, "zero": False}
+    return channel("x", scale=scale, axis=axis)
+
+
+def _sweep_words(panels: Sequence[Panel], options: LineOptions, along: str) -> Words:
+    first = panels[0].data
+    measures = [panel.data.measure for panel in panels]
+    lengths = sorted(first.values("n_inserted"))
+    ends = " to ".join(f"{n:,.4g}" for n in dict.fromkeys((lengths[0], lengths[-1])))
+    numeric = along == "n_inserted"
+    interval = "Band" if numeric else "Whisker"
+    who = f": {first.models[0]}" if len(first.models) == 1 else ""
+    labels = list(panels[0].lines)
+    several = f". {count(len(labels), 'line')}: {listed(labels)}" if len(labels) > 1 else ""
+    return captions.summary_words(
+        first,
+        name=["sweep"],
+        title=f"Response by {_ALONG[along][0]}{who}",
+        kind="Lines" if numeric else "Points",
+        axes=f"Horizontal: {_ALONG[along][0]}, in {count(len(panels), 'panel')}{several}",
+        series={},
+        interval=interval if _has_bands(panels[0], options) else "",
+        marks=[
+            None if numeric else f"{ends} inserted tokens.",
+            "Dashed: no change." if any(m.neutral is not None for m in measures) else None,
+        ],
+        facts=["Inserted tokens are those that hold an inserted character, mean over the prompts"],
+        details=[_point_words(panel, numeric=numeric) for panel in panels],
+        measures=measures,
+    )
+
+
+def _point_words(panel: Panel, *, numeric: bool) -> str:
+    """Every point, in words."""
+    lines = []
+    for label, rows in panel.lines.items():
+        points = ", ".join(
+            f"{'no number' if row['mean'] is None else number(row['mean'])} at "
+            + (f"{row['x']:,.4g} tokens" if numeric else str(row["x"]))
+            for row in rows
+        )
+        lines.append(f"{label}: {points}" if len(panel.lines) > 1 else points)
+    return f"{panel.data.measure.title}: {'; '.join(lines)}."
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _has_bands(panel: Panel, options: LineOptions) -> bool:
+    return options.bands and panel.data.has_intervals and len(panel.lines) <= _MOST_BANDS
+
+
+def panels_view(
+    grid: Grid, panels: Sequence[Panel], options: LineOptions, x: Spec, x_label: str
+) -> Spec:
+    columns = ("x", "mean", "low", "high", "n_prompts")
+    views = []
+    for panel in panels:
+        values = [
+            {name: row[name] for name in columns} | {"series": label}
+            for label, rows in panel.lines.items()
+            for row in rows
+            if row["mean"] is not None
+        ]
+        axis = {"title": panel.y_title, "tickCount": 5}
+        y = channel("mean", scale={"zero": False, "nice": 5}, axis=axis)
+        layers = _layers(panel, options, x_label, categories=x["type"] != "quantitative")
+        view = grid.panel(_HEIGHT, panel.title, x, y, *layers, wrap=panel.wrap)
+        views.append({**view, "data": {"values": values}})
+    return grid.view(grid.rows(views))
+
+
+def _layers(panel: Panel, options: LineOptions, x_label: str, *, categories: bool) -> list[Spec]:
+    names, measure = list(panel.lines), panel.data.measure
+    longest = max(len(rows) for rows in panel.lines.values())
+    look: Spec = {"symbolType": "stroke", "symbolSize": 320, "symbolStrokeWidth": 2}
+    shown = legend({n: n for n in names}, options.pixels, **look) if len(names) > 1 else None
+    by_series = channel("series", "nominal")
+    scale = series_scale(names, options.colours)
+    if panel.classes:
+        scale["range"] = list(class_colours(panel.raw, options.colours).values())
+    scale["range"] = options.tinted(panel.raw or names, scale["range"])
+    colour: Spec = {"color": {**by_series, "scale": scale, "legend": shown}}
+    dash: Spec = {}
+    beside: Spec = {}
+    if len(names) > 1:
+        dashes = {"domain": names, "range": _DASHES[: len(names)]}
+        dash = {"strokeDash": {**by_series, "scale": dashes, "legend": shown}}
+        if categories:  # points over one category stand side by side
+            beside = {"xOffset": {**by_series, "scale": {"domain": names, "paddingOuter": 1}}}
+    layers: list[Spec] = []
+    if (no_change := _neutral(panel.data)) is not None:
+        dashed: Spec = {"color": "#777777", "strokeDash": [3, 2], "strokeWidth": 0.9}
+        ends: Spec = {"x": {"value": 0}, "x2": {"value": "width"}}
+        neutral = [{"mean": no_change}]
+        layers.append(layer("rule", ends, values=neutral, tooltip=None, **dashed))
+    if _has_bands(panel, options):
+        rule = categories or longest == 1
+        look = {"strokeWidth": 1.3} if rule else {"opacity": 0.2}
+        ends = {"y": channel("low"), "y2": {"field": "high"}, **colour, **beside}
+        there = "isValid(datum.low)"
+        layers.append(layer("rule" if rule else "area", ends, where=there, tooltip=None, **look))
+    if not categories:
+        look = {"strokeWidth": 1.7, "strokeJoin": "round", "tooltip": None}
+        layers.append(layer("line", {**colour, **dash}, **look))
+    size = 34 if categories else 10 if longest > 16 else 22
+    numbers = {"mean": measure.title, "low": "low", "high": "high", "n_prompts": "prompts"}
+    tips = {"tooltip": tooltip({"series": "line", "x": x_label}, numbers)}
+    layers.append(layer("circle", {**colour, **tips, **beside}, size=size, opacity=1))
+    return layers

@@ -1,0 +1,449 @@
+"""A number per token → the prompt's own text, every token on a colour.
+
+The number is what a token receives, from a `received` table; or what an original token gains or
+loses by an insertion, from an `aligned` table: white stays, blue loses, orange gains. A line end is
+shown and ends the line; a token that the insertion splits differently is outlined. Draws what is in
+the table; computes the change and where a token stands.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from mindshare.errors import SelectionError
+from mindshare.figures import captions
+from mindshare.figures.captions import condition_label, count, number, visible
+from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.selection import WITHOUT, Row, pick
+from mindshare.figures.theme import (
+    FAINT,
+    GRADIENT,
+    INK,
+    NOTHING,
+    PAPER,
+    TEXT,
+    ColourScale,
+    Spec,
+    Style,
+    channel,
+    layer,
+    text_width,
+    tooltip,
+)
+
+NEWLINE, TAB = "¶", "→"
+LEGEND, RECEIVED = "Received with / without", "Attention received"
+_REACH = 0.95  # share of the tokens that colours reach; a single outlier fades no others
+_LINE, _BOX = 20, 17  # pixels: from line to line, height of a box
+_BLANK = 0.45  # em: width of a box without characters
+_PALE = 0.45
+_NAMED = 5  # tokens that the description names at each end
+
+
+@dataclass(frozen=True)
+class TokenStripOptions(Style):
+    """What to draw and how."""
+
+    width: str = "page"
+    few: int = 5  # keys with fewer queries are drawn pale
+    drop_first: bool = False  # the first token gets no colour
+    positions: tuple[int, int] | None = None  # first and one past the last; None: all
+
+
+@redrawable
+def text_strip(
+    aligned: pa.Table,
+    options: TokenStripOptions | None = None,
+    *,
+    model: str,
+    prompt: str,
+    condition: str,
+    layer: int | None = None,
+    head: int | None = None,
+    places: pa.Table | None = None,
+    about: Mapping[str, str] | None = None,
+) -> Figure:
+    """What each token of a prompt gains or loses by the insertion, in the text itself.
+
+    `places` gives the text of tokens that the insertion splits differently; else they are `…`.
+    """
+    options = options or TokenStripOptions()
+    rows = pick(aligned, "aligned", prompt=prompt, condition=condition, layer=layer, head=head)
+    if places is not None:
+        places = pick(places, "places", prompt=prompt, condition=WITHOUT)
+    tokens = list(_tokens(rows, places, options))
+    if options.positions is not None:
+        first, stop = options.positions
+        last = tokens[-1].position
+        tokens = [token for token in tokens if first <= token.position < stop]
+        if not tokens:
+            raise SelectionError(
+                f"there are no tokens from {first} to {stop}", allowed=f"0 to {last + 1}"
+            )
+    # Tokens that are pale or not coloured do not decide how far colours reach.
+    solid = [t.change for t in tokens if t.change is not None and not t.pale]
+    scale = ColourScale.around([x for x in solid if math.isfinite(x)], 1.0, share=_REACH)
+    where = captions.cell_words(layer, head, options)
+    words = _words(tokens, scale, options, about or {}, rows, (model, prompt, condition), where)
+    fields = {"without": "received without"}
+    fields |= {"with": f"received with {condition_label(condition, options)}", "change": LEGEND}
+    fields |= {"queries": "mean of queries (the fewer)"}
+    view = _view(tokens, scale, options, LEGEND, fields)
+    return compose(view, words, options, table=rows, legends="start")
+
+
+@redrawable
+def received_strip(
+    received: pa.Table,
+    tokens: pa.Table,
+    options: TokenStripOptions | None = None,
+    *,
+    model: str,
+    about: Mapping[str, str] | None = None,
+) -> Figure:
+    """What each token of one prompt receives, in the text itself.
+
+    Both tables are of one prompt, one query set and one layer and head, or the mean of them. The
+    first token, where many heads rest, does not decide how far the colours reach.
+    """
+    options = options or TokenStripOptions()
+    got = {row["position"]: row for row in received.to_pylist()}
+    shown = list(_received(got, tokens, options))
+    first, stop = options.positions or (0, len(shown))
+    shown = shown[first:stop]
+    solid = sorted(t.change for t in shown if t.change is not None and not t.pale and t.position)
+    reach = solid[math.ceil(_REACH * len(solid)) - 1] if solid else 1.0
+    scale = ColourScale(0.0, reach or 1.0)
+    fields = {"change": "received", "queries": "mean of queries"}
+    view = _view(shown, scale, options, RECEIVED, fields)
+    words = _received_words(shown, scale, options, about or {}, received, model)
+    return compose(view, words, options, table=received, legends="start")
+
+
+# ── tokens ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Token:
+    """One original token; None: no such number."""
+
+    position: int
+    text: str
+    continues: bool  # more bytes of the character that the token before it began
+    matched: bool = False
+    without: float | None = None
+    with_: float | None = None
+    n_queries: int = 0  # the fewer of both versions
+    change: float | None = None  # what its colour says; inf: from nothing to something
+    pale: bool = False
+
+
+def _tokens(
+    rows: pa.Table, places: pa.Table | None, options: TokenStripOptions
+) -> Iterator[_Token]:
+    """Every original token; without places, `…` stands for those that have no partner."""
+    matched = {row["position_without"]: row for row in rows.to_pylist()}
+    original: list[Row] = [
+        {"position": i, "token": matched.get(i, {"token": "…"})["token"], "start": 0, "stop": 0}
+        for i in range(max(matched) + 1)
+    ]
+    if places is not None:
+        original = sorted(places.to_pylist(), key=lambda row: int(row["position"]))
+    before = (0, 0)  # characters of the token before
+    for place in original:
+        span = (place["start"], place["stop"])
+        continues = span == before and span[0] < span[1]
+        before = span
+        row = matched.get(place["position"])
+        if row is None:
+            yield _Token(place["position"], place["token"], continues)
+            continue
+        without, with_ = row["received_without"], row["received_with"]
+        change: float | None = None
+        uncoloured = options.drop_first and place["position"] == 0
+        if None not in (without, with_) and max(without, with_) > 0 and not uncoloured:
+            change = with_ / without if without else math.inf
+        n = min(row["n_queries_without"] or 0, row["n_queries_with"] or 0)
+        pale = change is not None and n < options.few
+        yield _Token(
+            place["position"], place["token"], continues, True, without, with_, n, change, pale
+        )
+
+
+def _received(
+    got: Mapping[int, Row], tokens: pa.Table, options: TokenStripOptions
+) -> Iterator[_Token]:
+    before = (0, 0)  # characters of the token before
+    for row in sorted(tokens.to_pylist(), key=lambda row: int(row["position"])):
+        span = (row["start"], row["stop"])
+        continues = span == before and span[0] < span[1]
+        before, place = span, row["position"]
+        value, n = got[place]["received"], got[place]["n_queries"] or 0
+        value = None if options.drop_first and place == 0 else value
+        pale = value is not None and n < options.few
+        yield _Token(place, row["token"], continues, True, n_queries=n, change=value, pale=pale)
+
+
+# ── where characters stand ────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Box:
+    """A token, or a part of it, in pixels."""
+
+    token: int  # which of the tokens
+    text: str
+    x: float
+    line: int
+    width: float
+
+
+def flow(texts: Sequence[str], width: float, size: float = TEXT) -> list[Box]:
+    """Texts of tokens → boxes in lines that fit; words stay whole if they fit into a line.
+
+    A token becomes several boxes if it holds a line end or is longer than a line.
+    """
+    boxes: list[Box] = []
+    x, line = 0.0, 0
+
+    def box_width(text: str) -> float:
+        return text_width(text, size) or _BLANK * size
+
+    for word, ends in _line_parts(texts):
+        if x and x + sum(box_width(text) for _, text in word) > width:
+            x, line = 0.0, line + 1
+        for token, part in word:
+            for text in _cut(part, width, size):
+                if x and x + box_width(text) > width:
+                    x, line = 0.0, line + 1
+                boxes.append(Box(token, text, round(x, 2), line, round(box_width(text), 2)))
+                x += box_width(text)
+        if ends:
+            x, line = 0.0, line + 1
+    return boxes
+
+
+def _line_parts(texts: Sequence[str]) -> Iterator[tuple[list[tuple[int, str]], bool]]:
+    """Parts of tokens up to the next space or line end, and whether a line ends there."""
+    word: list[tuple[int, str]] = []
+    for token, text in enumerate(texts):
+        if text[:1].isspace() and word:
+            yield word, False
+            word = []
+        lines = text.split("\n")
+        for line in lines[:-1]:
+            yield [*word, (token, _drawable(line + "\n"))], True
+            word = []
+        if lines[-1] or len(lines) == 1:
+            word.append((token, _drawable(lines[-1])))
+    if word:
+        yield word, False
+
+
+def _cut(text: str, width: float, size: float) -> Iterator[str]:
+    """Pieces that fit into a line."""
+    while len(text) > 1 and text_width(text, size) > width:
+        n = 1
+        while n < len(text) and text_width(text[: n + 1], size) <= width:
+            n += 1
+        yield text[:n]
+        text = text[n:]
+    yield text
+
+
+def _drawable(text: str) -> str:
+    """Characters that a picture can show; spaces that no drawing collapses."""
+    shown = {" ": "\u00a0", "\t": TAB, "\n": NEWLINE}
+
+    def drawn(c: str) -> str:
+        printable = c.isprintable() or unicodedata.category(c) in ("Cf", "Zs")
+        return shown.get(c) or (c if printable else captions.escaped(c))
+
+    return "".join(map(drawn, text))
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _view(
+    tokens: Sequence[_Token],
+    scale: ColourScale,
+    options: TokenStripOptions,
+    title: str,
+    fields: Mapping[str, str],
+) -> Spec:
+    """`title` of the colours; `fields` of the values → what they are called in a tooltip."""
+    boxes = flow(["" if token.continues else token.text for token in tokens], options.pixels)
+    area: Spec = {"x": _pixel("x"), "x2": {"field": "x2"}, "y": _pixel("y"), "y2": {"field": "y2"}}
+    named = tooltip({"token": "token", "position": "position"})
+    title = title if options.y_title is None else options.y_title
+    coloured = {
+        "color": scale.encoding(options.colours, title=title, length=GRADIENT),
+        "opacity": channel("opacity", scale=None),
+        "tooltip": [*named, *tooltip(fields)],
+    }
+    edge: Spec = {"stroke": "#dddddd", "strokeWidth": 0.4}
+    layers = [layer("rect", area | coloured, where="datum.kind === 'change'", **edge)]
+    for kind, fill, stroke in (("nothing", NOTHING, None), ("unmatched", PAPER, INK)):
+        look: Spec = {"strokeWidth": 0.9, "fill": fill, "stroke": stroke}
+        where = f"datum.kind === '{kind}'"
+        layers.append(layer("rect", area | {"tooltip": named}, where=where, **look))
+    text = {
+        "x": _pixel("at"),
+        "y": _pixel("middle"),
+        "text": channel("text", "nominal"),
+        "fill": channel("ink", "nominal", scale=None),
+        "size": {"value": TEXT},
+    }
+    layers.append(layer("text", text, align="left", baseline="middle", tooltip=None))
+    return {
+        "width": options.pixels,
+        "height": (1 + max((box.line for box in boxes), default=0)) * _LINE,
+        "data": {"values": [_value(tokens[box.token], box, scale, options) for box in boxes]},
+        "layer": layers,
+    }
+
+
+def _pixel(name: str) -> Spec:
+    return channel(name, scale=None, axis=None)
+
+
+def _value(token: _Token, box: Box, scale: ColourScale, options: TokenStripOptions) -> Spec:
+    # Leading spaces are not drawn but stepped over: Vega trims what it draws.
+    ahead = box.text[: len(box.text) - len(box.text.lstrip())]
+
+    def shown(value: float | None) -> str:
+        return "–" if value is None else f"{value:.4g}"
+
+    value: Spec = {
+        "x": box.x,
+        "at": round(box.x + text_width(ahead), 2),
+        "x2": round(box.x + box.width, 2),
+        "y": box.line * _LINE,
+        "y2": box.line * _LINE + _BOX,
+        "middle": box.line * _LINE + _BOX / 2 + 0.5,
+        "text": box.text.strip(),
+        "room": round(text_width(box.text.strip()), 2),  # where a font is wider, it is squeezed
+        "kind": "nothing" if token.matched else "unmatched",
+        "ink": FAINT if token.pale else INK,
+        "opacity": _PALE if token.pale else 1,
+        "token": visible(token.text),
+        "position": token.position,
+        "without": shown(token.without),
+        "with": shown(token.with_),
+        "change": shown(token.change),
+        "queries": f"{token.n_queries:,}" if token.matched else "–",
+    }
+    if token.change is not None:
+        value |= {"kind": "change", "place": scale.place(token.change)}
+        if not token.pale:
+            value["ink"] = scale.ink(value["place"], options.colours)
+    return value
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _words(
+    tokens: Sequence[_Token],
+    scale: ColourScale,
+    options: TokenStripOptions,
+    about: Mapping[str, str],
+    table: pa.Table,
+    names: tuple[str, str, str],
+    where: str,
+) -> Words:
+    model, prompt, condition = names
+    label = condition_label(condition, options)
+    changes = [(t.change, t) for t in tokens if t.change is not None]
+    gain = sorted(((x, t) for x, t in changes if x > 1), key=lambda pair: -pair[0])
+    lose = sorted(((x, t) for x, t in changes if x < 1), key=lambda pair: pair[0])
+    unmatched = sum(not token.matched for token in tokens)
+    missing = len(tokens) - unmatched - len(changes)
+    beyond = scale.outside([x for x, _ in changes])
+    outside = f"{count(beyond, 'token')} beyond the ends of the colours." if beyond else None
+    word, n = ("lose", len(lose)) if len(lose) >= len(gain) else ("gain", len(gain))
+    pale = captions.pale_words(options.few) if any(token.pale for token in tokens) else None
+    return captions.prompt_words(
+        table,
+        options,
+        about,
+        name=["text", condition],
+        title=f"With {label}, {n} of {count(len(changes), 'token')} {word} attention: {model}",
+        shown=[where, f"prompt: {prompt}"],
+        marks=[
+            "Outlined: split differently next to the insertion." if unmatched else None,
+            "Grey: no number." if missing else None,
+            pale,
+            outside,
+            f"{NEWLINE}: line end." if any("\n" in token.text for token in tokens) else None,
+        ],
+        facts=[
+            f"Colour: {LEGEND.lower()} the insertion, for each original token",
+            f"Shown: {where}",
+            "Tokens that the insertion splits differently have no partner and are outlined",
+            f"Tokens with fewer than {options.few} queries in either version are pale",
+            "The first token is not coloured" if options.drop_first else None,
+        ],
+        details=[
+            f"The text of prompt {prompt}, {count(len(tokens), 'token')} one after the other, each "
+            f"on a colour: {LEGEND.lower()} {label} in {model}, {where}, "
+            f"{captions.colour_words(scale)}.",
+            f"Tokens that gain: {len(gain):,}, that lose: {len(lose):,}." if changes else None,
+            _extreme_words("Most gained", gain),
+            _extreme_words("Most lost", lose),
+            outside,
+            f"{count(unmatched, 'token')} split differently: outlined." if unmatched else None,
+            f"{count(missing, 'token')} without a number: grey." if missing else None,
+        ],
+    )
+
+
+def _received_words(
+    tokens: Sequence[_Token],
+    scale: ColourScale,
+    options: TokenStripOptions,
+    about: Mapping[str, str],
+    table: pa.Table,
+    model: str,
+) -> Words:
+    some = [(t.change, t) for t in tokens if t.change is not None and t.position]
+    most = sorted(some, key=lambda pair: -pair[0])
+    missing = sum(token.change is None for token in tokens)
+    queries, layers = table["queries"][0].as_py(), table["layer"][0].as_py()
+    where = captions.cell_words(layers, table["head"][0].as_py(), options)
+    title = f"{visible(most[0][1].text).strip('·')!r} receives most" if most else "Received"
+    return captions.prompt_words(
+        table,
+        options,
+        {"queries": str(queries), **about},
+        name=["text", model],
+        title=f"{title}: {model}",
+        shown=[where],
+        marks=[
+            "Darkest: the first token and the top 5 %.",
+            "Grey: no number." if missing else None,
+            captions.pale_words(options.few) if any(token.pale for token in tokens) else None,
+            f"{NEWLINE}: line end." if any("\n" in token.text for token in tokens) else None,
+        ],
+        facts=[f"Colour: {RECEIVED.lower()} by each token", f"Shown: {where}"],
+        details=[
+            f"The text of a prompt, {count(len(tokens), 'token')} one after the other, each on a "
+            f"colour: {RECEIVED.lower()} in {model}, {where}, {captions.colour_words(scale)}.",
+            _extreme_words("Most, after the first token", most),
+        ],
+    )
+
+
+def _extreme_words(lead: str, changes: Sequence[tuple[float, _Token]]) -> str | None:
+    named = ", ".join(
+        f"{visible(token.text)} at position {token.position:,} "
+        f"({number(change) if math.isfinite(change) else 'from 0'})"
+        for change, token in changes[:_NAMED]
+    )
+    return f"{lead}: {named}." if named else None

@@ -1,1 +1,0 @@
-"""Supervised fine-tuning with LoRA on a few cores: examples → batches → loss → adapter folder."""

@@ -1,1 +1,0 @@
-"""What a run of meaningless tokens does to attention, on word problems."""

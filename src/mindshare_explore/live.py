@@ -1,0 +1,269 @@
+"""A prompt that was measured here: its sums, on disk too, and its queries and keys while kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mindshare.errors import MindshareError, PromptError, SelectionError
+from mindshare.prompts import Prompt
+from mindshare.tokens import Classed, Encoded, classify, parse_classes
+from mindshare_explore.shapes import ClassBody, ClassesBody, PromptBody, QueriesBody
+from mindshare_explore.source import ClassView, TokenView, check_head, check_token, place_of
+from mindshare_explore.sums import KeySums, class_measures
+
+if TYPE_CHECKING:
+    from mindshare_explore.rows import QueriesAndKeys
+
+_VERSION = 1  # of what is written
+
+
+class NotKept(MindshareError):  # noqa: N818, a state, not a mistake
+    """Queries and keys were given up for others; one pass brings them back."""
+
+
+@dataclass
+class MeasuredPrompt:
+    """A source with rows and columns."""
+
+    id: str
+    model: str  # label
+    prompt: Prompt
+    encoded: Encoded
+    sums: KeySums
+    kept: QueriesAndKeys | None = field(default=None, repr=False)
+
+    @property
+    def title(self) -> str:
+        line = " ".join(self.encoded.text.split())
+        return line if len(line) <= 60 else f"{line[:59]}…"
+
+    @property
+    def prompts(self) -> int:
+        return 1
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        return self.sums.layers
+
+    @property
+    def heads_known(self) -> int:
+        return int(self.sums.received.shape[1])
+
+    def tokens(self) -> TokenView:
+        return token_view(self.encoded)
+
+    def capabilities(self) -> dict[str, bool]:
+        return {"rows": True, "classes": True, "received": True, "kept": self.kept is not None}
+
+    def written(self) -> dict[str, Any]:
+        messages = self.prompt.messages
+        if messages is None:
+            return {"text": self.prompt.text}
+        return {"messages": [vars(message) for message in messages]}
+
+    def given_classes(self) -> list[dict[str, str]]:
+        return []
+
+    def classes(self, body: QueriesBody) -> ClassView:
+        classed = classed_by(self.encoded, body)
+        weights = classed.weights
+        if body.token is None:
+            measures = self.sums.by_class(weights)
+        else:
+            measures = self._of_one_query(check_token(body.token, self.sums.tokens), weights)
+        names, counts = list(classed.names), list(weights.sum(0))
+        if self.sums.has_sinks:  # what is left of 1 went to the sink
+            rest = 1.0 - measures["mass"].sum(-1, keepdims=True)
+            nothing = np.full_like(rest, np.nan)
+            measures = {
+                name: np.concatenate([x, rest if name == "mass" else nothing], -1)
+                for name, x in measures.items()
+            }
+            names, counts = [*names, "sink_slot"], [*counts, 0.0]
+        labels = weights.argmax(1).tolist()
+        return ClassView(names, counts, labels, measures)
+
+    def _of_one_query(self, token: int, weights: np.ndarray) -> dict[str, np.ndarray]:
+        rows = np.stack([self.line(layer, token, column=False) for layer in self.layers])
+        assert self.kept is not None
+        seen = [self.kept.seen(layer, token).astype(float) for layer in self.layers]
+        shares = [one @ weights / one.sum(-1, keepdims=True) for one in seen]  # [head or 1, class]
+        expected = np.stack(
+            [np.broadcast_to(one, rows.shape[1:2] + one.shape[1:]) for one in shares]
+        )
+        return class_measures(rows @ weights, expected, weights.sum(0))
+
+    def head_measures(self) -> Mapping[str, np.ndarray]:
+        return self.sums.heads
+
+    def profile(self, layer: int, head: int | None) -> np.ndarray:
+        place_of(layer, self.layers)
+        return self.sums.profile(layer, check_head(head, self.heads_known))
+
+    def line(self, layer: int, token: int, *, column: bool) -> np.ndarray:
+        place_of(layer, self.layers)
+        check_token(token, self.sums.tokens)
+        kept = self.kept
+        if kept is None:
+            raise NotKept(
+                "the queries and keys of this prompt are not in memory any more",
+                next_step="measure it again: the same numbers come back",
+            )
+        return kept.column(layer, token) if column else kept.row(layer, token)
+
+    def lifted(self, layer: int, token: int, *, column: bool) -> np.ndarray:
+        """The same times the number of keys that the query can see: 1 = no preference."""
+        line = self.line(layer, token, column=column)
+        assert self.kept is not None
+        if column:
+            return np.asarray(line * self.kept.visible_counts(layer))
+        return np.asarray(line * self.kept.seen(layer, token).sum(-1, keepdims=True))
+
+    def recipe(self, body: ClassesBody) -> tuple[str, dict[str, str]]:
+        """A `shares` study of the prompt, painted classes as spans of its text."""
+        spans = {name: tuple(map(tuple, ranges)) for name, ranges in body.spans.items()}
+        used = {rule for one in body.classes for rule in (one.rule,) if rule.startswith("span:")}
+        painted = {name: r for name, r in spans.items() if f"span:{name}" in used}
+        row: dict[str, Any] = {"id": self.prompt.id}
+        if painted or self.prompt.messages is None:
+            # Painted ranges are in the text that the model reads.
+            row |= {"text": self.encoded.text, "spans": painted or dict(self.prompt.spans)}
+        else:
+            row["messages"] = [vars(message) for message in self.prompt.messages]
+        classes = [f"{one.name}={one.rule}" for one in body.classes]
+        study = ['command = "shares"', f"models = {json.dumps([self.model])}"]
+        study += [f"class = {json.dumps(classes, ensure_ascii=False)}"] if classes else []
+        study += [f'policy = "{body.policy}"'] if body.policy != "priority" else []
+        study.append('data = "prompts.jsonl"')
+        words = ["mindshare", "shares", self.model, "--data", "prompts.jsonl"]
+        words += [word for one in classes for word in ("--class", one)]
+        words += ["--policy", body.policy] if body.policy != "priority" else []
+        files = {
+            "study.toml": "\n".join(study) + "\n",
+            "prompts.jsonl": json.dumps(row, ensure_ascii=False) + "\n",
+        }
+        return shlex.join(words), files
+
+
+def token_view(encoded: Encoded) -> TokenView:
+    return TokenView(
+        text=encoded.text,
+        pieces=encoded.pieces,
+        starts=[start for start, _ in encoded.offsets],
+        stops=[stop for _, stop in encoded.offsets],
+        special=encoded.special,
+    )
+
+
+def classed_by(encoded: Encoded, body: ClassesBody) -> Classed:
+    """The tokens by these rules; painted spans join those of the prompt."""
+    length = len(encoded.text)
+    painted: dict[str, tuple[tuple[int, int], ...]] = {}
+    for name, ranges in body.spans.items():
+        for start, stop in ranges:
+            if not start < stop <= length:
+                raise SelectionError(
+                    f"the painted range {start} to {stop} of {name!r} is no part of the text",
+                    allowed=f"start before stop, within 0 to {length}",
+                )
+        painted[name] = tuple(sorted((start, stop) for start, stop in ranges))
+    spans = {**encoded.spans, **painted}
+    classes = parse_classes([f"{one.name}={one.rule}" for one in body.classes], policy=body.policy)
+    for rule in classes.rules:
+        for name in rule.spans:
+            if name not in spans:
+                raise SelectionError(
+                    f"class {rule.name!r} speaks of the span {name!r}, which is not there",
+                    allowed=", ".join(spans) or "this prompt has no spans; paint one",
+                )
+    return classify(replace(encoded, spans=spans), classes)
+
+
+def prompt_of(body: PromptBody) -> Prompt:
+    if (body.text is None) == (body.messages is None):
+        raise PromptError("a prompt is either a text or a chat", allowed="text, or messages")
+    if body.messages is not None:
+        turns = [one.model_dump() for one in body.messages]
+        return Prompt.from_chat(turns, marked=body.marked)
+    return Prompt.from_text(body.text or "", marked=body.marked)
+
+
+def prompt_id(fingerprint: str, label: str, encoded: Encoded) -> str:
+    """Twelve hex digits of what decides the numbers, and of the text that the tokens stand for."""
+    parts = [_VERSION, fingerprint, label, encoded.text, list(encoded.ids)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+
+
+# ── what a killed server does not lose ────────────────────────────────────────────────────────────
+
+
+def write(folder: Path, one: MeasuredPrompt) -> None:
+    """Prompt and sums in one file, whole or not at all."""
+    from safetensors.numpy import save
+
+    prompt = one.prompt
+    about = {
+        "version": _VERSION,
+        "model": one.model,
+        "text": prompt.text,
+        "messages": prompt.messages and [vars(message) for message in prompt.messages],
+        "spans": {name: list(map(list, ranges)) for name, ranges in prompt.spans.items()},
+        "layers": list(one.sums.layers),
+        "has_sinks": one.sums.has_sinks,
+    }
+    arrays = {"received": one.sums.received, "expected": one.sums.expected}
+    arrays |= {f"head.{name}": x for name, x in one.sums.heads.items()}
+    data = save(
+        {name: np.ascontiguousarray(x) for name, x in arrays.items()},
+        metadata={"about": json.dumps(about)},
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{one.id}.{os.getpid()}"
+    with unfinished.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(folder / f"{one.id}.safetensors")
+
+
+def read(folder: Path, id_: str) -> tuple[str, Prompt, KeySums] | None:
+    """(model label, prompt, sums) of what was written; None where there is nothing that fits."""
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / f"{id_}.safetensors"
+    if not os.path.isfile(path):
+        return None
+    try:
+        with safe_open(path, "np") as file:
+            about = json.loads((file.metadata() or {})["about"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if about["version"] != _VERSION:
+            return None
+        spans = {name: [tuple(one) for one in ranges] for name, ranges in about["spans"].items()}
+        if about["messages"] is None:
+            prompt = Prompt.from_text(about["text"], spans)
+        else:
+            prompt = Prompt.from_chat(about["messages"], spans)
+        sums = KeySums(
+            layers=tuple(about["layers"]),
+            received=arrays["received"],
+            expected=arrays["expected"],
+            heads={n[5:]: x for n, x in arrays.items() if n.startswith("head.")},
+            has_sinks=about["has_sinks"],
+        )
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, MindshareError):
+        return None  # of another version, or damaged: it is measured again
+    return about["model"], prompt, sums
+
+
+def rules_of(classes: list[dict[str, str]]) -> list[ClassBody]:
+    return [ClassBody(**one) for one in classes]

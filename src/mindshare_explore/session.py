@@ -1,0 +1,296 @@
+"""One explorer: its models, folders of results, measured prompts and jobs. Knows no HTTP.
+
+Models are loaded when the first job needs them, and stay. Queries and keys are kept for the prompts
+that were looked at last, as far as the memory allows; sums are small and written to `folder`, so
+that a server that was killed finds them again.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mindshare.errors import MindshareError, SelectionError, nearest
+from mindshare_explore.jobs import JobQueue, QueuedJob
+from mindshare_explore.shapes import InsertBody, PromptBody, TokensBody
+from mindshare_explore.source import ExplorerSource
+
+if TYPE_CHECKING:
+    from mindshare.api.candidates import Candidate
+    from mindshare.models import LoadedModel
+    from mindshare.tokens import Encoded
+    from mindshare_explore.live import MeasuredPrompt
+
+MEMORY = 2 * 2**30  # bytes of queries and keys that are kept
+MOST_TOKENS = 16_384  # of one prompt
+MOST_PROMPTS = 200  # whose sums are kept in memory
+_ID = re.compile(r"[0-9a-f]{12}")
+
+
+class NotFound(MindshareError):  # noqa: N818
+    pass
+
+
+@dataclass
+class ExplorerModel:
+    """A model by its label; weights arrive with the first job."""
+
+    candidate: Candidate
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def label(self) -> str:
+        return self.candidate.label
+
+    @property
+    def ready(self) -> bool:
+        return "loaded" in vars(self)
+
+    @cached_property
+    def loaded(self) -> LoadedModel:
+        """Loaded and checked against its own eager attention."""
+        from mindshare.models import LoadedModel
+        from mindshare.study.backend import ModelIdentity
+
+        model = self.candidate.model
+        if not isinstance(model, LoadedModel):
+            model = self.candidate.loading.spec(model).load(progress=False)
+        ModelIdentity.of(model)
+        return model
+
+    def encode(self, body: PromptBody) -> Encoded:
+        from mindshare.errors import SystemRoleError
+        from mindshare.prompts import folded
+        from mindshare.study.encoding import encode_for
+        from mindshare_explore.live import prompt_of
+
+        prompt = prompt_of(body)
+        with self._lock:  # tokenizers are not made for several threads
+            tokenizer = self.loaded if self.ready else self.candidate.tokenizer
+            try:
+                encoded = encode_for(tokenizer, prompt)
+            except SystemRoleError:
+                encoded = encode_for(tokenizer, folded(prompt))
+        if len(encoded) > MOST_TOKENS:
+            raise SelectionError(
+                f"the prompt has {len(encoded):,} tokens", allowed=f"up to {MOST_TOKENS:,}"
+            )
+        return encoded
+
+
+class Explorer:
+    """All that one server shows."""
+
+    def __init__(
+        self,
+        models: Sequence[Candidate] = (),
+        results: Sequence[Path] = (),
+        *,
+        folder: Path | None = None,
+        memory: int = MEMORY,
+    ) -> None:
+        self.models = {one.label: ExplorerModel(one) for one in models}
+        self.folder, self.memory = folder, memory
+        self.jobs = JobQueue()
+        self._prompts: OrderedDict[str, MeasuredPrompt] = OrderedDict()  # the last used one last
+        self._lock = threading.RLock()
+        self.results: dict[str, ExplorerSource] = {}
+        if results:
+            from mindshare_explore.results import sources_of
+
+            self.results = {
+                one.id: one for n, path in enumerate(results) for one in sources_of(path, n)
+            }
+
+    def model(self, label: str) -> ExplorerModel:
+        if label not in self.models:
+            raise NotFound(
+                f"there is no model {label!r} here{nearest(label, self.models)}",
+                allowed=", ".join(self.models) or "none: only results were opened",
+                next_step="start the explorer with it: mindshare explore MODEL",
+            )
+        return self.models[label]
+
+    # ── before measuring ──────────────────────────────────────────────────────────────────────────
+
+    def preview(self, body: TokensBody) -> dict[str, Any]:
+        """The tokens by class, and the id that the prompt has once it is measured."""
+        from mindshare_explore.live import classed_by, token_view
+        from mindshare_explore.source import ClassView
+
+        encoded = self.model(body.model).encode(body)
+        classed = classed_by(encoded, body)
+        view = ClassView(
+            classed.names,
+            list(classed.weights.sum(0)),
+            classed.weights.argmax(1).tolist(),
+            {},
+        )
+        bos = encoded.bos
+        return {
+            "tokens": token_view(encoded).to_json(),
+            "classes": view.to_json(),
+            "spans": {name: [list(one) for one in r] for name, r in encoded.spans.items()},
+            "bos": {"present": bos.present, "token": bos.token, "origin": bos.origin},
+        }
+
+    # ── measuring ─────────────────────────────────────────────────────────────────────────────────
+
+    def load(self, label: str) -> QueuedJob:
+        """Load a model's weights, before anyone waits for them."""
+        model = self.model(label)
+
+        def work(job: QueuedJob) -> None:
+            job.step(f"loading {label}")
+            model.loaded  # noqa: B018
+
+        return self.jobs.submit(f"Load {label}", work)
+
+    def measure(self, body: PromptBody) -> QueuedJob:
+        """A job whose result is the id of the measured prompt."""
+        model = self.model(body.model)
+        encoded = model.encode(body)  # what is wrong with the prompt is said at once
+
+        def work(job: QueuedJob) -> str:
+            from mindshare_explore.live import MeasuredPrompt, prompt_id, write
+            from mindshare_explore.measuring import measure
+
+            job.step(f"loading {model.label}" if not model.ready else "starting")
+            loaded = model.loaded
+            id_ = prompt_id(loaded.fingerprint, model.label, encoded)
+            with self._lock:
+                known = self._prompts.get(id_)
+            if known is not None and known.kept is not None:
+                return id_
+            layers, coming = _expected(loaded, len(encoded))
+            self._make_room(coming)
+            sums, kept = measure(
+                loaded, encoded, watch=lambda done: job.step("measuring", done, layers)
+            )
+            one = MeasuredPrompt(id_, model.label, encoded.prompt, encoded, sums, kept)
+            if self.folder is not None:
+                write(self.folder, one)
+            self._keep(one)
+            return id_
+
+        return self.jobs.submit(f"Measure {len(encoded):,} tokens with {body.model}", work)
+
+    def again(self, id_: str, *, model: str | None = None) -> QueuedJob:
+        """Bring the queries and keys of a prompt back, or measure it in another model."""
+        one = self._measured(id_)
+        return self.measure(body_of(model or one.model, one.prompt))
+
+    def insert(self, id_: str, body: InsertBody) -> QueuedJob:
+        """The prompt with a text put in before a character of what the model reads."""
+        from mindshare_explore.versions import with_insertion
+
+        one = self._measured(id_)
+        return self.measure(body_of(one.model, with_insertion(one, body.at, body.text)))
+
+    def _measured(self, id_: str) -> MeasuredPrompt:
+        one = self.source(id_)
+        if not one.capabilities()["rows"]:
+            raise SelectionError(
+                "results hold no prompt that can be measured",
+                next_step="open a model beside them: mindshare explore MODEL RESULTS",
+            )
+        return one  # type: ignore[return-value]
+
+    def _keep(self, one: MeasuredPrompt) -> None:
+        with self._lock:
+            self._prompts[one.id] = one
+            self._prompts.move_to_end(one.id)
+            self._make_room(0)
+            while len(self._prompts) > MOST_PROMPTS:
+                self._prompts.popitem(last=False)
+
+    def _make_room(self, coming: int) -> None:
+        """Give up the queries and keys that were not looked at for longest."""
+        with self._lock:
+            kept = [one for one in self._prompts.values() if one.kept is not None]
+            total = coming + self.kept_bytes
+            for one in kept[: len(kept) if coming else -1]:
+                if total <= self.memory:
+                    break
+                assert one.kept is not None
+                total -= one.kept.nbytes
+                one.kept = None
+
+    @property
+    def kept_bytes(self) -> int:
+        with self._lock:
+            kept = [one.kept for one in self._prompts.values()]
+        return sum(one.nbytes for one in kept if one is not None)
+
+    # ── looking ───────────────────────────────────────────────────────────────────────────────────
+
+    def source(self, id_: str) -> ExplorerSource:
+        if id_ in self.results:
+            return self.results[id_]
+        with self._lock:
+            if id_ in self._prompts:
+                self._prompts.move_to_end(id_)
+                return self._prompts[id_]
+        found = self._from_disk(id_)
+        if found is None:
+            raise NotFound(
+                f"there is no prompt {id_!r} here", next_step="measure it, or open its results"
+            )
+        self._keep(found)
+        return found
+
+    def _from_disk(self, id_: str) -> MeasuredPrompt | None:
+        if self.folder is None or not _ID.fullmatch(id_):
+            return None
+        from mindshare_explore.live import MeasuredPrompt, read
+
+        written = read(self.folder, id_)
+        if written is None or written[0] not in self.models:
+            return None
+        label, prompt, sums = written
+        encoded = self.models[label].encode(body_of(label, prompt))
+        if len(encoded) != sums.tokens:
+            return None  # by another tokenizer of that name
+        return MeasuredPrompt(id_, label, prompt, encoded, sums)
+
+    def listed(self) -> list[Mapping[str, Any]]:
+        """What can be opened, the newest prompt first."""
+        with self._lock:
+            prompts = list(reversed(self._prompts.values()))
+        everything: list[ExplorerSource] = [*prompts, *self.results.values()]
+        return [
+            {
+                "id": one.id,
+                "model": one.model,
+                "title": one.title,
+                "live": one.id not in self.results,
+            }
+            for one in everything
+        ]
+
+    def close(self) -> None:
+        self.jobs.close()
+
+
+def body_of(label: str, prompt: Any) -> PromptBody:
+    """A prompt as the page would send it."""
+    if prompt.messages is not None:
+        turns = [vars(message) for message in prompt.messages]
+        return PromptBody.model_validate({"model": label, "messages": turns})
+    return PromptBody(model=label, text=prompt.text)
+
+
+def _expected(loaded: LoadedModel, tokens: int) -> tuple[int, int]:
+    """How many layers attend, and how many bytes their queries and keys take."""
+    from mindshare.models import attention_facts
+
+    facts = attention_facts(loaded.model)
+    layers = len(facts.attention_layers)
+    numbers = layers * (facts.heads + facts.kv_heads) * facts.head_dim * tokens
+    return layers, numbers * loaded.dtype.itemsize

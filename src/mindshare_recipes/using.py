@@ -1,0 +1,122 @@
+"""Does the tuned model answer *because* it looks at the maps? Hide them, and see what it loses.
+
+Held-out maps with the nine actions as choices; the base is the control. What is hidden from the
+last token, by windows of layers: the stars, the hashes, the spaces between them and the system
+prompt (`glyphs`); both maps as a whole (`maps`); the maps from every later token (`later`); the
+maps from each head of the tuned model by itself (`heads`), which shows whether looking predicts
+using.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mindshare.api import Chart, knockout
+from mindshare.api.candidates import Loading
+from mindshare.facts.cells import Number
+from mindshare.facts.sentences import count, value, where
+from mindshare.prompts import Prompt
+from mindshare.stats import Resampling, estimate
+from mindshare.stats.uses import RANK_CORRELATION
+from mindshare_recipes.maps import ACTIONS, prompt, samples
+
+WINDOW = 5  # layers at once
+GLYPHS = {
+    "star": "*@maps",
+    "hash": "#@maps",
+    "space": "whitespace@maps",
+    "system": "span:system",
+}
+MAPS = {"maps": "span:maps"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One question: what is hidden from whom."""
+
+    name: str
+    classes: dict[str, str]
+    queries: str = "last"
+    layers: tuple[int, ...] | None = None
+    window: int = WINDOW
+    each: bool = False
+    most: int | None = None  # maps, where every one takes long
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "classes": self.classes,
+            "queries": self.queries,
+            "layers": self.layers,
+            "window": self.window,
+            "heads": "each" if self.each else None,
+        }
+
+
+def parts(layers: int) -> list[Part]:
+    """The questions of a model with so many layers; later tokens in windows that do not overlap."""
+    middles = tuple(range(WINDOW // 2, layers, WINDOW))
+    return [
+        Part("glyphs", GLYPHS),
+        Part("maps", MAPS),
+        Part("later", MAPS, queries="later", layers=middles, most=60),
+        Part("heads", MAPS, window=1, each=True, most=60),
+    ]
+
+
+def run_study(base: str, tuned: str, *, out: Path, n: int, layers: int = 30) -> list[str]:
+    """Charts and tables of each question in a folder of its own; gives what was found."""
+    prompts = [replace(prompt(sample), choices=tuple(ACTIONS)) for sample in samples("test", n)]
+    found: list[str] = []
+    for part in parts(layers):
+        models = [tuned] if part.each else [base, tuned]
+        some: Sequence[Prompt] = prompts[: part.most]
+        chart = knockout(
+            models,
+            some,
+            **part.settings(),
+            loading=Loading(progress=False),
+            into=out / part.name,
+        )
+        chart.save(out / part.name)
+        found += [f"[{part.name}] {line}" for line in (*_method(part, len(some)), *chart.findings)]
+        found += [f"[{part.name}] {line}" for line in (*_accuracies(chart), *_ranks(chart, part))]
+    return found
+
+
+def _method(part: Part, n: int) -> list[str]:
+    heads = "each head by itself" if part.each else f"all heads of {part.window} layers at once"
+    return [f"{count(n, 'held-out map')}; hidden from the queries {part.queries}, {heads}."]
+
+
+def _accuracies(chart: Chart) -> list[str]:
+    """Accuracy among the nine actions: with nothing hidden, and where it falls lowest."""
+    effects = {label: one.table("effects") for label, one in chart.measurements.items()}
+    summary = estimate(effects, "correct", options=Resampling()).to_pylist()
+    lines = []
+    for label, one in chart.measurements.items():
+        clean = one.table("answers")["correct_clean"].to_numpy().mean()
+        for name in dict.fromkeys(row["class"] for row in summary):
+            rows = [r for r in summary if (r["model"], r["class"]) == (label, name)]
+            least = min(rows, key=lambda row: float(row["mean"]))
+            size = value(Number.from_row(least, "mean"), "correct")
+            place = where((least["layer"], least["head"]))
+            lines.append(
+                f"{label} names {100 * clean:.1f} % of the actions rightly; with {name} hidden it "
+                f"names fewest around {place}: {size}."
+            )
+    return lines
+
+
+def _ranks(chart: Chart, part: Part) -> list[str]:
+    """Does mass predict effect over heads?"""
+    if not part.each:
+        return []
+    known = {k.decode(): v.decode() for k, v in chart.tables["uses"].schema.metadata.items()}
+    return [
+        f"Over heads, mass and loss have the rank correlation {rho} ({name.split(' ', 1)[1]})."
+        for name, rho in known.items()
+        if name.startswith(RANK_CORRELATION)
+    ]

@@ -1,0 +1,132 @@
+"""`knockout` from models and prompts to tables, figures and findings; and what it tells before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mindshare.api import knockout
+from mindshare.api.candidates import Loading, candidates
+from mindshare.api.knockout import cost, largest_heads
+from mindshare.errors import ClassRuleError, PromptError, SelectionError
+from mindshare.models import LoadedModel
+from mindshare.prompts import Prompt
+from mindshare.study import build_knockout_study
+
+CLASSES = {"hash": "#", "star": "*"}
+QUIET = Loading(progress=False)
+
+
+def prompts(count: int = 2, **details: Any) -> list[Prompt]:
+    texts = [f"map {i}: # ** #\n * end {i}" for i in range(count)]
+    return [
+        Prompt.from_text(text, id=f"p{i}", **{"answer": " yes", **details})
+        for i, text in enumerate(texts)
+    ]
+
+
+def test_a_row_for_each_prompt_and_intervention(base: LoadedModel) -> None:
+    chart = knockout(base, prompts(), classes=CLASSES, heads="each")
+    (measurement,) = chart.measurements.values()
+    effects, facts = measurement.table("effects"), base.model.config
+    cells = facts.num_hidden_layers * facts.num_attention_heads * len(CLASSES)
+    assert effects.num_rows == len(prompts()) * cells
+    assert effects["delta_logprob"].null_count == 0
+    assert effects["correct"].null_count == effects.num_rows  # there are no choices
+    assert measurement.table("answers")["answer"].to_pylist() == [" yes", " yes"]
+    assert set(chart.tables) >= {"summary", "uses"}
+
+
+def test_both_models_by_windows_of_layers(folders: dict[str, Path]) -> None:
+    models = {"a": folders["base"], "b": folders["tuned"]}
+    chart = knockout(models, prompts(), classes=CLASSES, window=2, loading=QUIET)
+    assert [figure.name for figure in chart.figures] == [
+        "delta_logprob_by_layer",
+        "looked_at_carried_used",
+    ]
+    assert "b_minus_a" in chart.tables
+    assert chart.tables["summary"]["head"].null_count == chart.tables["summary"].num_rows
+
+
+def test_a_run_that_goes_on_gives_the_same_tables(base: LoadedModel, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"classes": CLASSES, "answer": "greedy"}
+    once = knockout(base, prompts(), **asked, into=tmp_path / "run")
+    more = knockout(base, prompts(4), **asked, into=tmp_path / "run")
+    fresh = knockout(base, prompts(4), **asked)
+    name = next(name for name in fresh.tables if name.startswith("effects_"))
+    assert more.tables[name].equals(fresh.tables[name])
+    assert once.tables[name].equals(fresh.tables[name].slice(0, once.tables[name].num_rows))
+
+
+def test_accuracy_among_choices(base: LoadedModel) -> None:
+    some = prompts(choices=(" yes", " no"))
+    chart = knockout(base, some, classes=CLASSES, measure="correct")
+    (measurement,) = chart.measurements.values()
+    assert set(measurement.table("effects")["correct"].to_pylist()) <= {0.0, 1.0}
+    assert measurement.table("answers")["correct_clean"].null_count == 0
+
+
+def test_a_screen_is_confirmed_by_knock_outs(base: LoadedModel) -> None:
+    told: list[str] = []
+    chart = knockout(base, prompts(), classes=CLASSES, heads="each", screen=3, tell=told.append)
+    confirmed = chart.tables["confirmed"].to_pylist()
+    places = {(row["layer"], row["head"]) for row in confirmed}
+    assert len(places) == 3
+    assert places == set(largest_heads(chart.tables["screen"], 3))
+    assert all(row["first_order"] is not None and row["mean"] is not None for row in confirmed)
+    assert len(told) == 2
+
+
+def test_what_it_will_cost_is_told_in_passes_and_memory(base: LoadedModel) -> None:
+    (model,) = candidates(base, QUIET)
+    one = prompts()[0]
+    last = cost(model, build_knockout_study(classes=CLASSES, heads="each"), one)
+    later = cost(model, build_knockout_study(classes=CLASSES, heads="each", queries="later"), one)
+
+    def passes(words: str) -> float:
+        return float(words.partition("about ")[2].split()[0])
+
+    heads = base.model.config.num_attention_heads * base.model.config.num_hidden_layers
+    assert last.startswith(f"{2 * heads} knock-outs a prompt")
+    assert 1 < passes(last) < passes(later)
+    assert "MB beside the model" in last
+
+
+def test_a_class_that_nobody_sees_is_told(base: LoadedModel) -> None:
+    """Hidden from the first tokens only, which come before every star."""
+    text = Prompt.from_text("first # then ** end", {"head": (0, 5)}, id="p", answer=" yes")
+    chart = knockout(base, text, classes=CLASSES, queries="span:head")
+    assert any("see no token of class 'star'" in note for note in chart.notes)
+    assert not np.array(chart.tables["summary"]["mean"].to_pylist()).any()
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "words"),
+    [
+        ({"classes": {}}, SelectionError, "no token class to hide"),
+        ({"classes": {"tab": "chars:\t"}}, ClassRuleError, "matches no token"),
+        ({"measure": "mass"}, SelectionError, "no effect of a knock-out"),
+        ({"layers": [9]}, SelectionError, "layer 9 does not exist"),
+        ({"heads": [9]}, SelectionError, "head 9 does not exist"),
+        ({"heads": "0.9"}, SelectionError, "head 9 does not exist"),
+        ({"heads": "9.0"}, SelectionError, "layer 9 does not exist"),
+        ({"prompts": prompts(answer=None)}, PromptError, "has no answer"),
+    ],
+)
+def test_bad_input_is_refused(base: LoadedModel, parts: Any, error: type, words: str) -> None:
+    some = parts.pop("prompts", prompts())
+    with pytest.raises(error, match=words):
+        knockout(base, some, **{"classes": CLASSES, **parts})
+
+
+def test_the_mean_of_a_class_takes_its_place(base: LoadedModel) -> None:
+    """Of one prompt the mean is its own: then nothing changes. Of several it does."""
+    alone = knockout(base, prompts(1), classes=CLASSES, how="mean", heads="each")
+    assert np.abs(alone.tables["summary"]["mean"].to_numpy()).max() < 1e-4
+    several = knockout(base, prompts(3), classes=CLASSES, how="mean", heads="each")
+    assert np.abs(several.tables["summary"]["mean"].to_numpy()).max() > 1e-3
+    with pytest.raises(SelectionError, match="one model at a time"):
+        knockout([base, base], prompts(1), classes=CLASSES, how="mean")

@@ -1,0 +1,97 @@
+"""`parts`: every part once, with what it gets; wordings side by side; sentences of its cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mindshare
+from mindshare.api.candidates import Loading
+from mindshare.errors import PromptError
+from mindshare.facts.sentences import Sentence
+
+TEXT = "Task: add the two.\n\nNotes: # # # ** ** no\n\nQuestion: 1 + 1?"
+OTHER = "Question: 1 + 1?\n\nTask: add the two."
+QUICK = {"loading": Loading(progress=False)}
+
+
+def test_parts_get_what_the_same_classes_get(folders: dict[str, Path]) -> None:
+    chart = mindshare.parts(folders["base"], TEXT, **QUICK)
+    names = ["Task", "Notes", "Question"]
+    ends = [0, TEXT.index("\n\nNotes"), TEXT.index("\n\nQ")]
+    spans = dict(
+        zip(names, [(0, ends[1]), (ends[1] + 2, ends[2]), (ends[2] + 2, len(TEXT))], strict=True)
+    )
+    by_hand = mindshare.measure(
+        str(folders["base"]),
+        mindshare.Prompt.from_text(TEXT, spans=spans),
+        classes={"head": "first"} | {name: f"span:{name}" for name in names},
+        layers="mean",
+        heads="mean",
+        queries="last",
+    )
+    expected = {row["class"]: row["mass"] for row in by_hand.mass.to_pylist()}
+    expected["first-token"] = expected.pop("head")
+    found = {row["class"]: row["mass"] for row in chart.figures[0].table.to_pylist()}
+    assert list(found) == [*names, "first-token", "other"]
+    assert found == pytest.approx(expected)
+    assert sum(found.values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_every_token_is_drawn_with_what_it_receives(folders: dict[str, Path]) -> None:
+    chart = mindshare.parts(folders["base"], TEXT, **QUICK)
+    bars, text = chart.figures
+    assert (bars.name, text.name) == ("parts", "text")
+    received = text.table["received"].to_pylist()
+    assert received[-1] is None  # the query itself
+    assert sum(received[:-1]) <= 1
+    boxes = text.spec["data"]["values"]
+    assert {box["kind"] for box in boxes} == {"change", "nothing"}
+    shown = "".join(box["text"] for box in boxes)
+    assert re.sub(r"\W", "", shown) == re.sub(r"\W", "", TEXT)
+
+
+def test_two_wordings_stand_side_by_side_with_the_difference(folders: dict[str, Path]) -> None:
+    chart = mindshare.parts(folders["base"], {"long": TEXT, "short": OTHER}, **QUICK)
+    rows = {(r["model"], r["class"]): r for r in chart.figures[0].table.to_pylist()}
+    for part in ("Task", "Question"):
+        pair = [rows[label, part] for label in ("long", "short")]
+        assert pair[0]["difference"] == pytest.approx(pair[1]["mass"] - pair[0]["mass"])
+    assert ("short", "Notes") not in rows
+    assert rows["long", "Notes"]["difference"] is None
+    assert {figure.name for figure in chart.figures} == {"parts", "text_long", "text_short"}
+    assert any(
+        "only long has Notes" in sentence.lower().replace("notes", "Notes")
+        for sentence in chart.findings
+    )
+
+
+@pytest.mark.parametrize("prompts", [TEXT, {"long": TEXT, "short": OTHER}])
+@pytest.mark.parametrize("queries", ["last", "all"])
+def test_sentences_are_short_and_their_numbers_are_those_of_their_cells(
+    folders: dict[str, Path], prompts: object, queries: str
+) -> None:
+    chart = mindshare.parts(folders["base"], prompts, queries=queries, **QUICK)
+    assert chart.findings
+    for sentence in chart.findings:
+        assert isinstance(sentence, Sentence)
+        shown = [float(x) for x in re.findall(r"([\d.]+)\u00a0%", sentence)]
+        assert len(sentence.split()) <= 30
+        assert len(shown) == len(sentence.numbers) <= 3
+        for number, written in zip(sentence.numbers, shown, strict=True):
+            assert number.cell is not None
+            rows = chart.tables[number.cell.table].to_pylist()
+            (row,) = [r for r in rows if all(r[k] == v for k, v in number.cell.keys)]
+            assert 100 * row[number.cell.column] == pytest.approx(written, rel=0.06)
+
+
+def test_one_figure_holds_a_few_wordings(folders: dict[str, Path]) -> None:
+    many = {f"w{i}": f"Task: {i}\nQuestion: {i}" for i in range(5)}
+    with pytest.raises(PromptError, match="too many"):
+        mindshare.parts(folders["base"], many, **QUICK)
+    two = mindshare.parts([folders["base"], folders["tuned"]], TEXT, **QUICK)
+    assert len(two.measurements) == 2
+    assert np.isfinite([r["difference"] for r in two.figures[0].table.to_pylist()]).all()

@@ -1,0 +1,190 @@
+"""The entry point and `mindshare run`: exit codes, help, and results made again from their file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import mindshare as package
+from mindshare.cli import app, run
+
+from .conftest import Mindshare
+
+COMMAND = [sys.executable, "-c", "from mindshare.cli import main; main()"]
+HEAVY = ("torch", "transformers", "pyarrow", "numpy", "pandas", "scipy")
+NAMES = sorted(app.command().commands)
+
+
+def test_version(mindshare: Mindshare) -> None:
+    ran = mindshare("--version")
+    assert (ran.code, ran.out) == (0, f"mindshare {package.__version__}\n")
+
+
+def test_no_command_shows_all_commands(mindshare: Mindshare) -> None:
+    ran = mindshare()
+    assert {"check-description", "demo", "head-map", "insert", "measure", "models"} < set(NAMES)
+    assert {"report", "run", "runs", "shares", "status", "tokens"} < set(NAMES)
+    for name in NAMES:
+        assert f" {name} " in ran.out + ran.err
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_shows_examples_whole(mindshare: Mindshare, name: str) -> None:
+    ran = mindshare(name, "--help")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    documented = (app.command().commands[name].callback.__doc__ or "").partition("Example")[2]
+    examples = [line.strip() for line in documented.splitlines()[1:] if line.strip()]
+    assert any(line.startswith(f"mindshare {name}") for line in examples)
+    for line in examples:
+        assert line in [shown.strip() for shown in lines], "an example is wrapped"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import mindshare",
+        "import mindshare.cli.app",
+        "from mindshare.cli import run; run(['--help'])",
+    ],
+)
+def test_importing_and_help_are_light(statement: str) -> None:
+    check = f"{statement}; import sys; print([m for m in {HEAVY} if m in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_added_command_that_is_broken_breaks_nothing_else(
+    mindshare: Mindshare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from importlib.metadata import EntryPoint
+
+    broken = EntryPoint("extra", "no_such_package:extra", "mindshare.commands")
+    monkeypatch.setattr(app, "entry_points", lambda **_: [broken])
+    ran = mindshare("models", "--json")
+    assert ran.code == 0
+    assert "no_such_package" in ran.err
+
+
+@pytest.mark.parametrize(
+    "command", [["measure", "smollm2", "--file", "pipe"], ["run", "study.toml"]], ids=" ".join
+)
+def test_an_interrupt_is_no_traceback(place: Path, command: list[str]) -> None:
+    pipe = place / "pipe"
+    os.mkfifo(pipe)
+    (place / "study.toml").write_text("command = 'measure'\nmodel = 'smollm2'\nfile = 'pipe'")
+    process = subprocess.Popen(
+        [*COMMAND, *command],
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs this in the background has switched interrupts off.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    with pipe.open("wb"):  # returns when the command has opened it, so it is at work
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.strip() == "mindshare: stopped"
+
+
+def test_a_reader_that_leaves_is_no_traceback() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*COMMAND, "models"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("one over nothing")
+
+    def whole() -> None: ...
+
+    monkeypatch.setattr(app, "COMMANDS", (broken, whole))
+    with pytest.raises(ZeroDivisionError, match="one over nothing") as caught:
+        run(["broken"])
+    assert "Please report it" in caught.value.__notes__[0]
+
+
+# mindshare run
+
+TEXT = ("--text", "see ## and ** here")
+ASKED = (*TEXT, "--class", "hash=#", "--class", "star=*", "--layers", "0,2")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ("measure", *ASKED),
+        ("shares", *ASKED, "--palette", "safe"),
+        ("head-map", *ASKED, "--show", "hash"),
+        ("insert", *TEXT, "--insert", "/ *3", "--heads", "0.1"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_results_hold_the_file_that_makes_them_again(
+    mindshare: Mindshare, llama: Path, place: Path, first: tuple[str, ...]
+) -> None:
+    name, *options = first
+    ran = mindshare(name, llama, *options, "--out", "one", "--quiet")
+    assert ran.code == 0, ran.err
+    again = mindshare("run", "one/study.toml", "--out", "two", "--quiet")
+    assert again.code == 0, again.err
+    assert again.out.strip() == "two"
+    tables = sorted(file.name for file in (place / "one").glob("*.parquet"))
+    assert len(tables) > 2
+    for table in tables:
+        left, right = (pq.read_table(place / folder / table) for folder in ("one", "two"))
+        assert left.equals(right), table
+    texts = ("study.toml", "prompts.jsonl")
+    assert all((place / "one" / t).read_text() == (place / "two" / t).read_text() for t in texts)
+
+
+def test_a_study_can_be_written_without_being_run(
+    mindshare: Mindshare, llama: Path, place: Path
+) -> None:
+    ran = mindshare("shares", llama, *ASKED, "--save-study", "studies/map.toml")
+    assert ran.code == 0, ran.err
+    assert "mindshare run studies/map.toml" in ran.out
+    assert not (place / "results").exists()
+    done = mindshare("run", "studies/map.toml", "--out", "out", "--quiet")
+    assert done.code == 0, done.err
+    assert (place / "out" / "summary.parquet").is_file()
+    twice = mindshare("shares", llama, *ASKED, "--save-study", "studies/map.toml")
+    assert twice.code == 2
+    assert "exists already" in twice.err
+
+
+def test_mistakes_in_a_file_name_it(mindshare: Mindshare, place: Path) -> None:
+    study = "command = 'measure'\nmodel = 'm'\ntext = 'a'\n"
+    for line, word in {"limit = 'three'": "field limit", "layers = '5-2'": "--layers '5-2'",
+                       "measure = 'mess'": "bad.toml"}.items():  # fmt: skip
+        (place / "bad.toml").write_text(f"{study}{line}\n")
+        ran = mindshare("run", "bad.toml")
+        assert ran.code == 2
+        assert word in ran.err
+        assert "Traceback" not in ran.err
+
+
+def test_a_file_cannot_replace_results(mindshare: Mindshare, llama: Path, place: Path) -> None:
+    """A value that looks like an option is a model of that name."""
+    (place / "out").mkdir()
+    (place / "out" / "manifest.json").write_text("precious")
+    lines = [f"models = ['{llama}', '--replace']", "class = 'hash=#'", "text = '# a'"]
+    (place / "bad.toml").write_text("command = 'shares'\n" + "\n".join(lines))
+    ran = mindshare("run", "bad.toml", "--out", "out")
+    assert ran.code == 2
+    assert "out exists already" in ran.err
+    assert (place / "out" / "manifest.json").read_text() == "precious"
+    assert "'--replace'" in mindshare("run", "bad.toml", "--out", "new").err

@@ -1,0 +1,92 @@
+"""Folders of results: the same answers as the tables, without a model, without torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mindshare
+from mindshare_explore.command import opened
+
+from .conftest import MAP, STARS, client_of
+
+
+def test_results_answer_like_their_tables(results: Path) -> None:
+    explorer = opened([str(results)])
+    door = client_of(explorer)
+    listed = door.get("/api/state").json()["prompts"]
+    assert [one["model"] for one in listed] == ["base"] * 4 + ["tuned"] * 4
+    assert explorer.models == {}
+    mass = mindshare.read(results).table("mass_tuned")
+    whole = door.get("/api/prompts/r0.1.all").json()
+    assert (whole["layers"], whole["heads"], whole["tokens"]) == ([0, 1], 4, None)
+    found = door.post("/api/prompts/r0.1.all/classes", json={}).json()
+    assert found["names"][:2] == ["hash", "star"]
+    rows = [r for r in mass.to_pylist() if (r["layer"], r["head"], r["class"]) == (1, 2, "star")]
+    mean = sum(row["mass"] for row in rows) / len(rows)
+    assert len(rows) == 3
+    assert found["measures"]["mass"][1][2][1] == pytest.approx(mean, rel=1e-5)
+
+
+def test_one_prompt_of_results_has_its_tokens_by_class(results: Path) -> None:
+    door = client_of(opened([str(results)]))
+    told = door.get("/api/prompts/r0.0.1").json()
+    assert told["tokens"]["text"] == f"1 {MAP}"
+    assert told["can"] == {"rows": False, "classes": False, "received": False, "kept": False}
+    found = door.post("/api/prompts/r0.0.1/classes", json={}).json()
+    for piece, label in zip(told["tokens"]["pieces"], found["labels"], strict=True):
+        assert found["names"][label] == (
+            "hash" if "#" in piece else "star" if "*" in piece else "other"
+        )
+    for path in ("row?layer=0&token=1", "column?layer=0&token=1", "received?layer=0"):
+        refused = door.get(f"/api/prompts/r0.0.1/{path}")
+        assert refused.status_code == 422
+        assert refused.json()["problem"]["next_step"]
+    recipe = door.post("/api/prompts/r0.0.1/recipe", json={}).json()
+    assert recipe["command"] == "mindshare head-map …"
+
+
+def test_what_every_token_received_is_shown_where_it_was_kept(pair: Path, tmp_path: Path) -> None:
+    classes = {one["name"]: one["rule"] for one in STARS}
+    found = mindshare.measure(str(pair / "base"), MAP, classes=classes)
+    found.save(tmp_path / "measured")
+    door = client_of(opened([str(tmp_path / "measured")]))
+    assert door.get("/api/prompts/r0.0.0").json()["can"]["received"] is True
+    shown = door.get("/api/prompts/r0.0.0/received?layer=1&head=3").json()["values"]
+    rows = [r for r in found.received.to_pylist() if (r["layer"], r["head"]) == (1, 3)]
+    expected = [row["received"] for row in rows]
+    for one, other in zip(shown, expected, strict=True):
+        assert one is other is None or one == pytest.approx(other, rel=1e-5)
+
+
+def test_insertions_show_what_they_do_to_heads(pair: Path, tmp_path: Path) -> None:
+    text = "look at ## and ** here"
+    chart = mindshare.insertion(str(pair / "base"), text, insert="/ *5", at="start")
+    chart.save(tmp_path / "inserted", formats=["svg"])
+    door = client_of(opened([str(tmp_path / "inserted")]))
+    (one,) = door.get("/api/state").json()["prompts"]
+    told = door.get(f"/api/prompts/{one['id']}").json()
+    assert {"amplitude", "retained"} <= set(told["measures"])
+    assert len(told["measures"]["retained"]) == 2
+    assert len(told["measures"]["retained"][0]) == 4
+
+
+def test_results_need_no_torch(results: Path) -> None:
+    code = f"""
+import sys
+from starlette.testclient import TestClient
+from mindshare_explore.command import opened
+from mindshare_explore.app import create_app
+app = create_app(opened([{str(results)!r}]), token="t")
+known = {{"Authorization": "Bearer t"}}
+door = TestClient(app, base_url="http://127.0.0.1", headers=known)
+for path in ("/", "/api/state", "/api/prompts/r0.0.0"):
+    assert door.get(path).status_code == 200
+assert door.post("/api/prompts/r0.0.0/chart", json={{}}).status_code == 200
+print([name for name in ("torch", "transformers") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,1 @@
+"""Golden journeys: what the commands and the Python doors gave before the redesign, pinned."""

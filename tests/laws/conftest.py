@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.study.conftest import llama
+
+__all__ = ["llama"]
