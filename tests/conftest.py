@@ -14,6 +14,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 from mindshare.models import LoadedModel, load
 from mindshare.models.processor import strict_products
 
+pytest_plugins = ["tests.browser"]
 strict_products()  # before any test computes a product
 
 

@@ -17,26 +17,13 @@ from mindshare_explore.bundle import write_bundle
 from mindshare_explore.command import opened
 from mindshare_explore.server import Server
 from mindshare_explore.session import Explorer
-from tests.report.browsing import axe_script, missing, require_chromium
+from tests.browser import axe_script
 
 from .conftest import MAP, STARS
 
 Open = Callable[..., Any]
 HEADS = "table.heads tbody tr"
 HOSTILE = '<img src=x onerror="window.hit=1">'
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    program = require_chromium()
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed")
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=str(program), args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

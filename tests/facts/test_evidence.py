@@ -77,7 +77,7 @@ def test_sides_of_a_middle() -> None:
 def test_a_trend_is_spearmans_with_its_permutation() -> None:
     rng = np.random.default_rng(1)
     values = (np.arange(20) + rng.normal(0, 5, 20)).round().tolist()  # with ties
-    found = evidence.trend(values)
+    found = evidence.correlation(values)
     assert found is not None
     expected = stats.spearmanr(np.arange(20), values)
     assert found[0] == pytest.approx(expected.statistic)
@@ -85,11 +85,11 @@ def test_a_trend_is_spearmans_with_its_permutation() -> None:
 
 
 def test_short_and_flat_series_have_no_trend() -> None:
-    assert evidence.trend([1, 2, 3, 4]) is None
-    assert evidence.trend([1.0] * 10) is None
+    assert evidence.correlation([1, 2, 3, 4]) is None
+    assert evidence.correlation([1.0] * 10) is None
 
 
 def test_random_series_hardly_ever_have_one() -> None:
     rng = np.random.default_rng(2)
-    found = [evidence.trend(rng.normal(size=12).tolist()) for _ in range(200)]
+    found = [evidence.correlation(rng.normal(size=12).tolist()) for _ in range(200)]
     assert sum(one is not None and one[1] < 0.05 for one in found) <= 20

@@ -9,7 +9,7 @@ import pytest
 
 from mindshare.facts import Fact, Key, Number, Sentence, find, sentence
 from mindshare.facts.cells import charts_of
-from mindshare.facts.find import results
+from mindshare.facts.find import ignored, results
 from mindshare.facts.sentences import FORMS, decimals, name, value, where, wheres, written
 from mindshare.stats import estimate
 from tests.stats.test_uses import effects
@@ -40,6 +40,7 @@ def every_fact() -> list[Fact]:
     ]
     every = (*classes, *insertions, *knocked_out)
     found = [fact for tables in every for fact in find(tables)]
+    found += [fact for numbers in charts_of(classes[1]) for fact in ignored(numbers)]
     for tables in insertions:
         numbers = charts_of(tables)[0]
         top = {numbers.models[0]: [(0, 0), (1, 1)]}

@@ -19,15 +19,15 @@ from mindshare.report.appendix import (
     shipped_card,
     visible,
 )
-from mindshare.report.parts import (
+from mindshare.report.blocks import (
     Attached,
+    Block,
     Bullets,
     Code,
     ColouredText,
     Details,
     Pairs,
     Paragraph,
-    Part,
     Term,
 )
 from mindshare.report.saved import SavedResults
@@ -36,22 +36,22 @@ from mindshare.stats import LABELS
 from .conftest import NASTY, PROMPTS
 
 
-def words(parts: list[Part]) -> str:
+def words(parts: list[Block]) -> str:
     found = [part.text for part in parts if isinstance(part, Paragraph)]
     found += [part.words for part in parts if isinstance(part, Term)]
     found += [item for part in parts if isinstance(part, Bullets) for item in part.items]
     return "\n".join(found)
 
 
-def texts(parts: list[Part]) -> list[ColouredText]:
+def texts(parts: list[Block]) -> list[ColouredText]:
     return [part for part in parts if isinstance(part, ColouredText)]
 
 
-def pairs(parts: list[Part]) -> dict[str, str]:
+def pairs(parts: list[Block]) -> dict[str, str]:
     return dict(pair for part in parts if isinstance(part, Pairs) for pair in part.items)
 
 
-def attached(parts: list[Part]) -> dict[str, str]:
+def attached(parts: list[Block]) -> dict[str, str]:
     return {part.name: part.text for part in parts if isinstance(part, Attached)}
 
 

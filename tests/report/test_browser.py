@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from mindshare.report import write_report
-
-from .browsing import axe_script, missing, require_chromium
+from tests.browser import axe_script
 
 DRAWN = "document.documentElement.dataset.drawn === 'all'"
 Open = Callable[..., Any]
@@ -23,19 +22,6 @@ def report(results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
     """Both kinds of results in one page."""
     out = tmp_path_factory.mktemp("browser") / "report"
     return write_report([results["shares"], results["insert"]], out)[0]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    program = require_chromium()
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed")
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=str(program), args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 
 from mindshare.facts import Fact, Key, find, sentence
 from mindshare.report import prepare
+from mindshare.report.blocks import Bullets, Details, Heading, NumberTable, Term
 from mindshare.report.document import (
     ANSWER,
     CLAIM,
@@ -22,7 +23,6 @@ from mindshare.report.document import (
     question,
     title_of,
 )
-from mindshare.report.parts import Bullets, Details, Heading, NumberTable, Term
 from mindshare.report.saved import CAPTION, SavedResults
 
 from ..facts.made import Made, class_tables

@@ -18,9 +18,9 @@ import pytest
 
 from mindshare.errors import OutputError, SelectionError
 from mindshare.report import write_report, writing
-from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Claim, Document, document
-from mindshare.report.parts import (
+from mindshare.report.blocks import (
     Attached,
+    Block,
     Bullets,
     Code,
     Colour,
@@ -31,9 +31,9 @@ from mindshare.report.parts import (
     NumberTable,
     Pairs,
     Paragraph,
-    Part,
     Term,
 )
+from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Claim, Document, document
 from mindshare.report.saved import Picture, SavedResults
 from mindshare.report.writing import (
     LIMIT,
@@ -50,8 +50,7 @@ from mindshare.report.writing import (
     require_browser,
     write_pdf,
 )
-
-from .browsing import require_chromium
+from tests.browser import require_chromium
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 BAD = '</script><img src=x onerror="alert(1)"> </math> ](http://x) `'
@@ -101,7 +100,7 @@ def html(both: Document) -> str:
     return page(both)
 
 
-def of(part: Part, picture: Picture, words: str = "x") -> Document:
+def of(part: Block, picture: Picture, words: str = "x") -> Document:
     """A document with this one part, and these words everywhere else."""
     spec = {**picture.spec, "title": {"subtitle": [words]}}  # its caption
     told = replace(picture, title=words, description=words, label=words, spec=spec)
@@ -203,7 +202,7 @@ def test_a_page_is_small_and_cut_until_it_fits(
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_words_stay_words(part: Part, both: Document) -> None:
+def test_words_stay_words(part: Block, both: Document) -> None:
     made = of(part, both.chapters[0].main, BAD)
     for text in (page(made), paper(made)):
         found = outline(text)
@@ -278,7 +277,7 @@ def test_paper_is_short(both: Document) -> None:
 def test_long_parts_are_short_on_paper(both: Document) -> None:
     main = both.chapters[0].main
 
-    def printed(*parts: Part) -> str:
+    def printed(*parts: Block) -> str:
         made = of(parts[0], main)
         chapter = replace(made.chapters[0], folded={"methods": parts})
         return paper(replace(made, chapters=(chapter,)))

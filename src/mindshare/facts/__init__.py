@@ -12,10 +12,15 @@ Made from tables only. A number is right because it carries its cell.
 from __future__ import annotations
 
 from mindshare.facts.cells import Cell, Key, Number
-from mindshare.facts.describe import Description, alignment_notes, describe, insertion_findings
-from mindshare.facts.find import Fact, find
+from mindshare.facts.describe import (
+    Description,
+    alignment_notes,
+    describe,
+    in_short,
+    insertion_findings,
+)
+from mindshare.facts.find import Fact, find, largest
 from mindshare.facts.sentences import Sentence, sentence
-from mindshare.facts.short import in_short, largest
 
 __all__ = [
     "Cell",

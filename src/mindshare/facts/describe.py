@@ -31,6 +31,8 @@ from mindshare.facts.find import (
     Fact,
     claims,
     facts_of,
+    ignored,
+    largest,
     results,
     top_heads,
 )
@@ -38,6 +40,7 @@ from mindshare.facts.sentences import (
     APPROXIMATE,
     Sentence,
     count,
+    for_a_paper,
     listed,
     name,
     names,
@@ -51,6 +54,7 @@ from mindshare.measures import MEASURES
 from mindshare.naming import layer_ranges
 from mindshare.tables import DROP_FIRST, LABELS, ONE_BASED
 
+IN_SHORT = 4  # differences that are said
 CLOSELY = 12  # layers whose numbers are listed
 BY_HEAD = ("divergence", "amplitude", "shape", "entropy_change", "attention_left")
 NOTHING = "Nothing can be told from chance here: no difference is shown, and none is ruled out."
@@ -94,6 +98,28 @@ def describe(tables: Tables) -> Description:
     )
 
 
+def in_short(tables: Tables, *, groups: Groups | None = None) -> tuple[Sentence, ...]:
+    """The answer of class charts in a few sentences, the largest difference first.
+
+    Of each class the largest significant difference, one of them with n and test for a paper, and
+    the class that gets least for its size. If nothing can be told, that is said once.
+    """
+    charts = charts_of(tables, groups=groups)
+    facts = [fact for numbers in charts for fact in claims(facts_of(numbers))]
+    changes, several = largest(facts), len(charts[0].models) > 1
+    said = [sentence(fact) for fact in changes[:IN_SHORT]]
+    said += [for_a_paper(fact) for fact in changes[:1]]
+    if not several:
+        said += [sentence(f) for f in facts if f.kind in ("lead", "extremes")][:IN_SHORT]
+    said += [sentence(fact, several=True) for numbers in charts for fact in ignored(numbers)]
+    return tuple(dict.fromkeys(said or [_nothing(charts[0])]))
+
+
+def _nothing(numbers: Numbers) -> Sentence:
+    few = f"Nothing can be told from chance with {count(numbers.n_prompts, 'prompt')}."
+    return Sentence(NOTHING if numbers.has_intervals else few)
+
+
 def insertion_findings(
     tables: Tables, *, groups: Groups | None = None, **options: Any
 ) -> tuple[Sentence, ...]:
@@ -133,8 +159,7 @@ def _sections(numbers: Numbers) -> dict[str, list[str]]:
     claimed = claims(facts)
     observations: list[str] = [sentence(fact, several=several) for fact in facts]
     if not claimed:
-        few = f"Nothing can be told from chance with {count(numbers.n_prompts, 'prompt')}."
-        observations.insert(0, NOTHING if numbers.has_intervals else few)
+        observations.insert(0, _nothing(numbers))
     overview, components, details = (
         (_insertion_overview, _insertion_components, _insertion_details)
         if numbers.conditions

@@ -77,7 +77,7 @@ def beyond(number: Number, middle: float, *, comparisons: int = 1) -> int:
     return 1 if number.value > middle else -1
 
 
-def trend(values: Sequence[float]) -> tuple[float, float] | None:
+def correlation(values: Sequence[float]) -> tuple[float, float] | None:
     """The rank correlation of a series with its order, and its p: how often chance reaches it.
 
     None for a series that is too short, or all alike.

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-from mindshare.facts import evidence
 from mindshare.facts.cells import (
     EVENNESS,
     OVERALL,
@@ -23,6 +22,17 @@ from mindshare.facts.cells import (
     Place,
     Tables,
     charts_of,
+)
+from mindshare.facts.evidence import (
+    ALPHA,
+    FEWEST,
+    apart,
+    beyond,
+    correlation,
+    differs,
+    equivalent,
+    pairs,
+    rivals,
 )
 from mindshare.measures import MEASURES
 
@@ -60,8 +70,8 @@ class Fact:
     @property
     def farthest(self) -> tuple[Place, Number]:
         """The largest difference, whichever its sign: one rule for layers and heads."""
-        pairs = zip(self.places, self.numbers, strict=True)
-        return max(pairs, key=lambda pair: abs(pair[1].value - self.neutral))
+        found = zip(self.places, self.numbers, strict=True)
+        return max(found, key=lambda item: abs(item[1].value - self.neutral))
 
     @property
     def neutral(self) -> float:
@@ -92,6 +102,19 @@ def claims(facts: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in facts if fact.test and fact.kind != "not_significant"]
 
 
+def largest(facts: Iterable[Fact]) -> list[Fact]:
+    """Between models: of each class the largest change, the largest of all first.
+
+    What the mean of the heads does comes before what single heads do, which is always more.
+    """
+    changes = [f for f in facts if f.kind == "change" and f.subject.condition is None]
+    changes.sort(key=lambda f: (f.farthest[0][1] is not None, -abs(f.farthest[1].value)))
+    best: dict[str | None, Fact] = {}
+    for fact in changes:
+        best.setdefault(fact.subject.token_class, fact)
+    return list(best.values())
+
+
 def _fact(
     kind: str, subject: Key, found: Mapping[Place, Number], side: int, *, of: int, test: Test
 ) -> Fact:
@@ -108,22 +131,22 @@ def extremes(subject: Key, series: Mapping[Place, Number], comparisons: int) -> 
         return
     ends = tuple(choose(series, key=lambda p: series[p].value) for choose in (max, min))
     high, low = (series[place] for place in ends)
-    if evidence.apart(high, low, comparisons=comparisons):
-        rivals = tuple(tuple(evidence.rivals(series, p, comparisons=comparisons)) for p in ends)
+    if apart(high, low, comparisons=comparisons):
+        close = tuple(tuple(rivals(series, p, comparisons=comparisons)) for p in ends)
         test = Test("intervals", comparisons)
-        yield Fact("extremes", subject, 0, ends, (high, low), len(series), rivals, test)
+        yield Fact("extremes", subject, 0, ends, (high, low), len(series), close, test)
 
 
 def _trend(subject: Key, series: Mapping[Place, Number], comparisons: int) -> Iterator[Fact]:
     """Whether a series rises or falls with the layer."""
-    trend = evidence.trend([number.value for number in series.values()])
-    if trend is None or trend[1] * comparisons >= evidence.ALPHA:
+    found = correlation([number.value for number in series.values()])
+    if found is None or found[1] * comparisons >= ALPHA:
         return
-    correlation, p_value = trend
+    rank_correlation, p_value = found
     cells = [number.cell for number in series.values() if number.cell is not None]
     cell = replace(cells[0], column="rank correlation with the layer") if cells else None
-    rho = Number(correlation, p_adjusted=p_value, cell=cell)
-    side, test = 1 if correlation > 0 else -1, Test("orders", comparisons)
+    rho = Number(rank_correlation, p_adjusted=p_value, cell=cell)
+    side, test = 1 if rank_correlation > 0 else -1, Test("orders", comparisons)
     yield Fact("trend", subject, side, tuple(series), (rho,), len(series), test=test)
 
 
@@ -132,7 +155,7 @@ def contrasted(key: Key, number: Number) -> Fact:
     at, test = {key.place: number}, Test("max-T", len(EVENNESS))
     if not number.has_interval:
         return Fact("untested", key, 0, (key.place,), (number,), 1)
-    if not evidence.differs(number):
+    if not differs(number):
         return _fact("not_significant", key, at, 0, of=1, test=test)
     return _fact("change", key, at, 1 if number.value > 0 else -1, of=1, test=test)
 
@@ -143,7 +166,7 @@ def contrasted(key: Key, number: Number) -> Fact:
 def _class_facts(numbers: Numbers) -> list[Fact]:
     classes: Sequence[str | None] = numbers.named or [None]
     subjects = [Key(numbers.measure, m, token_class=c) for m in numbers.models for c in classes]
-    comparisons = len(subjects) * evidence.pairs(len(numbers.places))
+    comparisons = len(subjects) * pairs(len(numbers.places))
     highest = [f for s in subjects for f in extremes(s, numbers.series(s), comparisons)]
     changes: dict[str, list[Fact]] = {"change": [], "equivalent": [], "not_significant": []}
     for fact in _changes(numbers, classes):
@@ -169,11 +192,11 @@ def _changes(numbers: Numbers, classes: Sequence[str | None]) -> Iterator[Fact]:
         results: dict[tuple[str, int], dict[Place, Number]] = {}
         for place, number in series.items():
             # First, whatever its sign: what is called small is not called more elsewhere.
-            if evidence.equivalent(number, comparisons=comparisons):
+            if equivalent(number, comparisons=comparisons):
                 result = ("equivalent", 0)
             elif not number.has_interval:  # too few prompts, or all equal: nothing is said
                 continue
-            elif evidence.differs(number):
+            elif differs(number):
                 result = ("change", 1 if number.value > 0 else -1)
             else:
                 result = ("not_significant", 0)
@@ -197,8 +220,8 @@ def _leads(numbers: Numbers) -> Iterator[Fact]:
 
 
 def _ranking_test(numbers: Numbers) -> Test:
-    pairs = evidence.pairs(len(numbers.named))
-    return Test("intervals", len(numbers.models) * len(numbers.places) * pairs)
+    of_classes = pairs(len(numbers.named))
+    return Test("intervals", len(numbers.models) * len(numbers.places) * of_classes)
 
 
 def _first(
@@ -211,7 +234,7 @@ def _first(
     if len(means) < 2:
         return
     first = (max if most else min)(means, key=lambda c: means[c].value)
-    if not evidence.rivals(means, first, comparisons=_ranking_test(numbers).comparisons):
+    if not rivals(means, first, comparisons=_ranking_test(numbers).comparisons):
         yield first, means[first]
 
 
@@ -227,10 +250,28 @@ def _misleading(numbers: Numbers) -> Iterator[Fact]:
             lift = numbers.get(subject.at(place))
             if lift is None:
                 continue
-            if evidence.beyond(lift, 1.0, comparisons=test.comparisons) == side:
+            if beyond(lift, 1.0, comparisons=test.comparisons) == side:
                 lifts.setdefault((subject, side), {})[place] = lift
     for (subject, side), found in lifts.items():
         yield _fact("misleading", subject, found, side, of=len(numbers.places), test=test)
+
+
+def ignored(numbers: Numbers) -> Iterator[Fact]:
+    """Of each model, the class that gets least for its size, if that is so in most layers."""
+    if numbers.measure != "mass" or numbers.by_head:
+        return
+    asked = max(1, len(numbers.models) * len(numbers.named) * len(numbers.places))
+    for model in numbers.models:
+        found: list[Fact] = []
+        for token_class in numbers.named:
+            subject = Key("lift", model, token_class=token_class)
+            series = numbers.series(subject)
+            low = {p: n for p, n in series.items() if beyond(n, 1, comparisons=asked) < 0}
+            if 2 * len(low) > len(series):
+                test = Test("intervals", asked)
+                found.append(_fact("ignored", subject, low, -1, of=len(numbers.places), test=test))
+        if found:
+            yield min(found, key=lambda fact: min(number.value for number in fact.numbers))
 
 
 # Knock-outs.
@@ -251,7 +292,7 @@ def _effects(numbers: Numbers, subject: Key, subjects: int) -> Iterator[Fact]:
     """The places where hiding the class costs the answer something, or gives it something."""
     series = numbers.series(subject)
     test = Test("intervals", subjects * len(series))
-    sides = {p: evidence.beyond(n, 0.0, comparisons=test.comparisons) for p, n in series.items()}
+    sides = {p: beyond(n, 0.0, comparisons=test.comparisons) for p, n in series.items()}
     for side in (-1, 1):
         found = {p: n for p, n in series.items() if sides[p] == side}
         if found:
@@ -292,8 +333,8 @@ def level(numbers: Numbers, subject: Key) -> Fact | None:
         return None
     comparisons = len(numbers.models) * len(numbers.conditions) * len(COMPARED)
     neutral = MEASURES[subject.measure].neutral or 0.0
-    side = evidence.beyond(number, neutral, comparisons=comparisons)
-    testable = number.has_interval and number.n_units >= evidence.FEWEST
+    side = beyond(number, neutral, comparisons=comparisons)
+    testable = number.has_interval and number.n_units >= FEWEST
     test = Test("intervals", comparisons) if testable else None
     return Fact("level", subject, side, (subject.place,), (number,), 1, test=test)
 
@@ -302,7 +343,7 @@ def levels(numbers: Numbers, subject: Key, middle: float) -> list[Fact]:
     """The layers whose means lie below, and those whose means lie above the middle."""
     series = numbers.series(subject, heads=False)
     of = len(series)
-    sides = {p: evidence.beyond(n, middle, comparisons=of) for p, n in series.items()}
+    sides = {p: beyond(n, middle, comparisons=of) for p, n in series.items()}
     return [
         _fact("levels", subject, found, side, of=of, test=Test("intervals", of))
         for side in (-1, 1)
@@ -315,7 +356,7 @@ def _layers(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
     for key, measure in product(keys, BY_LAYER):
         subject = replace(key, measure=measure)
         series = numbers.series(subject, heads=False)
-        comparisons = evidence.pairs(len(series)) * len(BY_LAYER) * len(keys)
+        comparisons = pairs(len(series)) * len(BY_LAYER) * len(keys)
         for fact in extremes(subject, series, comparisons):
             if fact.stands_out(0) or fact.stands_out(1):
                 yield fact
@@ -327,7 +368,7 @@ def _depth(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
     for key, measure in product(keys, OVER_DEPTH):
         subject = replace(key, measure=measure)
         series = numbers.series(subject, heads=False)
-        for _ in extremes(subject, series, evidence.pairs(len(series)) * comparisons):
+        for _ in extremes(subject, series, pairs(len(series)) * comparisons):
             yield from _trend(subject, series, comparisons)
 
 
@@ -348,7 +389,7 @@ def _responding(numbers: Numbers, key: Key, insertions: int) -> Iterator[Fact]:
     median = sorted(series.values(), key=lambda number: number.value)[len(series) // 2]
     comparisons = len(series) * insertions
     top = {p: series[p] for p in top_heads(numbers, subject).places}
-    more = {p: n for p, n in top.items() if evidence.apart(n, median, comparisons=comparisons)}
+    more = {p: n for p, n in top.items() if apart(n, median, comparisons=comparisons)}
     if more:
         test = Test("intervals", comparisons)
         yield _fact("responding", subject, more, 1, of=len(series), test=test)
@@ -359,7 +400,7 @@ def _models(numbers: Numbers) -> Iterator[Fact]:
     compared = list(product(numbers.conditions, OVER_DEPTH, combinations(numbers.models, 2)))
     for condition, measure, pair in compared:
         means = numbers.among({m: Key(measure, m, condition=condition) for m in pair})
-        if len(means) < 2 or not evidence.apart(*means.values(), comparisons=len(compared)):
+        if len(means) < 2 or not apart(*means.values(), comparisons=len(compared)):
             continue
         high, low = sorted(means, key=lambda model: -means[model].value)
         subject = Key(measure, high, condition=condition, against=low)

@@ -333,6 +333,31 @@ def _misleading(fact: Fact) -> Sentence:
     return Sentence(f"{leads} attention, {yet}", (number,))
 
 
+@_form
+def _ignored(fact: Fact) -> Sentence:
+    """The farthest below 1 is the lowest: all of them are below."""
+    place, number = fact.farthest
+    claim = f"{name(fact.subject.token_class)} gets less than its size explains{_at(fact)}"
+    return Sentence(f"{claim}, least in {where(place)}: {value(number, 'lift')}", (number,))
+
+
+_TESTS = {"max-T": "paired max-T test, p < 0.05"}
+
+
+def for_a_paper(fact: Fact) -> Sentence:
+    """A change between models with n, interval and test, to be copied as it is."""
+    subject, (place, number) = fact.subject, fact.farthest
+    more, higher = ("more", "higher") if number.value > 0 else ("less", "lower")
+    a, b = name(subject.against), name(subject.model)
+    to = "" if subject.token_class is None else f" to {name(subject.token_class)}"
+    claim = f"{b} gives {more} attention{to} than {a}"
+    if subject.measure != "mass":
+        claim = f"{_what(subject)} is {higher} in {b} than in {a}"
+    test = _TESTS.get(fact.test.name if fact.test else "", "paired")
+    size = f"{value(number, subject.measure, sign=True)}, n = {number.n_prompts:,}, {test}"
+    return Sentence(f"For a paper: in {where(place)}, {claim} ({size}).", (number,))
+
+
 _LEVELS = {  # the claim; above, below and at no change; what stands behind the number
     "amplitude": (
         "the original tokens {} attention",

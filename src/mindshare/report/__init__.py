@@ -8,7 +8,6 @@ Made from tables, figures and manifests only: no model, no tensors.
 
 from __future__ import annotations
 
-from mindshare.report.document import prepare
-from mindshare.report.writing import write_report
+from mindshare.report.writing import prepare, write_report
 
 __all__ = ["prepare", "write_report"]

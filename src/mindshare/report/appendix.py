@@ -21,8 +21,9 @@ from mindshare.facts.sentences import count, listed
 from mindshare.figures.theme import PALETTES, Palette, class_colours
 from mindshare.measures import MEASURES, letters
 from mindshare.naming import layer_ranges
-from mindshare.report.parts import (
+from mindshare.report.blocks import (
     Attached,
+    Block,
     Bullets,
     Code,
     Colour,
@@ -30,7 +31,6 @@ from mindshare.report.parts import (
     Details,
     Pairs,
     Paragraph,
-    Part,
     Term,
 )
 from mindshare.report.saved import PROMPTS, STUDY, SavedResults
@@ -61,10 +61,10 @@ _QUERIES = {
 # ---- methods
 
 
-def methods(saved: SavedResults) -> list[Part]:
+def methods(saved: SavedResults) -> list[Block]:
     """What the numbers are."""
     names = measures_of(saved)
-    parts: list[Part] = [Paragraph(letters(names, tokens=compared(saved.metadata)))]
+    parts: list[Block] = [Paragraph(letters(names, tokens=compared(saved.metadata)))]
     for name in names:
         measure, words = MEASURES[name], f"{defined(name, saved.metadata)}."
         parts.append(Term(measure.title, words, measure.mathml, measure.latex))
@@ -113,7 +113,7 @@ def _choices(saved: SavedResults) -> Iterator[str]:
 # ---- prompts
 
 
-def prompts_shown(saved: SavedResults) -> list[Part]:
+def prompts_shown(saved: SavedResults) -> list[Block]:
     """The first prompts, each token on the colour of its class or part."""
     texts = _by_class(saved) if saved.kind == "classes" else _by_part(saved)
     if not texts:
@@ -210,7 +210,7 @@ def _rows(table: pa.Table, **where: str) -> list[dict[str, Any]]:
 # ---- origin
 
 
-def origin(saved: SavedResults) -> list[Part]:
+def origin(saved: SavedResults) -> list[Block]:
     """What made the numbers, said once where all models agree; then each model."""
     models = list(saved.models.values())
     first, study = models[0], saved.manifest.get("study", {})
@@ -235,7 +235,7 @@ def _pairs(items: Sequence[tuple[str, str]]) -> Pairs:
     return Pairs(tuple((name, value) for name, value in items if value))
 
 
-def _model(saved: SavedResults, label: str) -> Iterator[Part]:
+def _model(saved: SavedResults, label: str) -> Iterator[Block]:
     """What is known of one model, and the card of an adapter that comes with mindshare."""
     provenance, summary = saved.models[label], saved.summary
     model, run = provenance["model"], provenance.get("run", {})
@@ -294,13 +294,13 @@ def shipped_card(name: str) -> str | None:
 # ---- make it again
 
 
-def again(saved: SavedResults, *, number: int | None = None) -> list[Part]:
+def again(saved: SavedResults, *, number: int | None = None) -> list[Block]:
     """The study file and the one command; `number` keeps the files of several results apart."""
     if saved.study is None:
         return _without_file(saved)
     names = [_numbered(name, number) for name in (STUDY, PROMPTS)]
     study = saved.study.replace(f'"{PROMPTS}"', f'"{names[1]}"')
-    parts: list[Part] = [
+    parts: list[Block] = [
         Paragraph("Save the study file and its prompts in one folder, and run in it:"),
         Code(f"mindshare run {names[0]} --out results/again", "sh"),
         Paragraph(f"{names[0]}:"),
@@ -315,10 +315,10 @@ def again(saved: SavedResults, *, number: int | None = None) -> list[Part]:
     return [*parts, Paragraph(where)]
 
 
-def _without_file(saved: SavedResults) -> list[Part]:
+def _without_file(saved: SavedResults) -> list[Block]:
     """The command where there was one, and every field of the study as it is hashed."""
     command = saved.manifest.get("study", {}).get("command")
-    made: list[Part] = [Paragraph("These results were made in Python, without a study file.")]
+    made: list[Block] = [Paragraph("These results were made in Python, without a study file.")]
     if command:
         made = [Paragraph("Run:"), Code(str(command), "sh")]
     fields = saved.study_definition.items()

@@ -21,17 +21,17 @@ from mindshare.facts.describe import NO_CLAIM, interpretation
 from mindshare.facts.find import claims, facts_of
 from mindshare.facts.sentences import count, listed, word
 from mindshare.measures import MEASURES
-from mindshare.report import appendix
-from mindshare.report.parts import (
+from mindshare.report.appendix import again, methods, origin, prompts_shown
+from mindshare.report.blocks import (
+    Block,
     Bullets,
     Details,
     Heading,
-    Part,
     Term,
     figure_table,
     overview_tables,
 )
-from mindshare.report.saved import Picture, SavedResults, read_saved
+from mindshare.report.saved import Picture, SavedResults
 
 ANSWER, CLAIM = 20, 25  # words: of the answer that a report begins with, of any claim
 CARDS, LIMITS, SUPPORTING = 3, 3, 2
@@ -73,7 +73,7 @@ class Chapter:
     n_prompts: int
     models: tuple[str, ...]
     date: date
-    folded: Mapping[str, tuple[Part, ...]]  # key of `TOPICS` → parts
+    folded: Mapping[str, tuple[Block, ...]]  # key of `TOPICS` → parts
 
     @property
     def prompts(self) -> str:
@@ -124,12 +124,12 @@ class Document:
         return [picture for chapter in self.chapters for picture in chapter.pictures]
 
     @property
-    def appendix(self) -> dict[str, list[Part]]:
+    def appendix(self) -> dict[str, list[Block]]:
         """Topic → parts of all chapters; a definition that two chapters share is said once."""
         return {topic: list(self._topic(topic)) for topic in TOPICS}
 
-    def _topic(self, topic: str) -> Iterator[Part]:
-        defined: set[Part] = set()
+    def _topic(self, topic: str) -> Iterator[Block]:
+        defined: set[Block] = set()
         if topic == "numbers" and self.findings:
             yield Bullets(self.findings)
         for chapter in self.chapters:
@@ -143,12 +143,12 @@ class Document:
                     yield part
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Block]:
         """Everything that is folded away, in order, what is inside of details too."""
         return list(_walk(chain.from_iterable(self.appendix.values())))
 
 
-def _walk(parts: Iterable[Part]) -> Iterator[Part]:
+def _walk(parts: Iterable[Block]) -> Iterator[Block]:
     for part in parts:
         yield part
         if isinstance(part, Details):
@@ -186,16 +186,6 @@ def _said_once(chapters: Sequence[Chapter]) -> Iterator[Chapter]:
         said |= set(one.limits)
 
 
-def prepare(folder: Path, *, number: int | None = None) -> Chapter:
-    """The chapter of a folder with its small pictures drawn, ahead of `write_report`."""
-    from mindshare.report.writing import small_png
-
-    made = chapter(read_saved(Path(folder).resolve()), number=number)
-    for picture in made.pictures:
-        small_png(picture)
-    return made
-
-
 def chapter(saved: SavedResults, *, number: int | None = None) -> Chapter:
     """`number` is its place among the chapters of a report; None: it is the only one."""
     from mindshare.folders import reading
@@ -231,11 +221,11 @@ def _chapter(saved: SavedResults, number: int | None) -> Chapter:
         models=tuple(saved.models),
         date=saved.date,
         folded={
-            "methods": tuple(appendix.methods(saved)),
-            "prompts": tuple(appendix.prompts_shown(saved)),
+            "methods": tuple(methods(saved)),
+            "prompts": tuple(prompts_shown(saved)),
             "numbers": tuple(_numbers(saved)),
-            "origin": tuple(appendix.origin(saved)),
-            "again": tuple(appendix.again(saved, number=number)),
+            "origin": tuple(origin(saved)),
+            "again": tuple(again(saved, number=number)),
         },
     )
 
@@ -321,11 +311,11 @@ def _few(saved: SavedResults) -> list[str]:
     return [f"{count(saved.n_prompts, 'prompt')} are too few for intervals."]
 
 
-def _numbers(saved: SavedResults) -> list[Part]:
+def _numbers(saved: SavedResults) -> list[Block]:
     """What was found at length, the main numbers, and those of each figure."""
     findings = tuple(str(one) for one in saved.manifest.get("findings", ()))
     tables = [*overview_tables(saved), *map(figure_table, saved.figures)]
-    parts: list[Part] = [Details(table.caption, (table,)) for table in tables]
+    parts: list[Block] = [Details(table.caption, (table,)) for table in tables]
     return [Bullets(findings), *parts] if findings else parts
 
 

@@ -31,83 +31,18 @@ ALT, CAPTION = 300, 25  # characters, words
 # All that charts of ours are made of. What else an SVG may have (links, images, styles, scripts,
 # entities) could read other files or load something, and is refused.
 _SVG = "{http://www.w3.org/2000/svg}"
-_ELEMENTS = frozenset(
-    [
-        "svg",
-        "g",
-        "path",
-        "line",
-        "rect",
-        "circle",
-        "text",
-        "tspan",
-        "title",
-        "desc",
-        "defs",
-        "clipPath",
-        "linearGradient",
-        "radialGradient",
-        "stop",
-    ]
-)
-_ATTRIBUTES = frozenset(
-    [
-        "class",
-        "clip-path",
-        "cx",
-        "cy",
-        "d",
-        "direction",
-        "display",
-        "dominant-baseline",
-        "dx",
-        "dy",
-        "fill",
-        "fill-opacity",
-        "fill-rule",
-        "font-family",
-        "font-size",
-        "font-style",
-        "font-variant",
-        "font-weight",
-        "fx",
-        "fy",
-        "gradientTransform",
-        "gradientUnits",
-        "height",
-        "id",
-        "offset",
-        "opacity",
-        "pointer-events",
-        "r",
-        "role",
-        "rx",
-        "ry",
-        "spreadMethod",
-        "stop-color",
-        "stop-opacity",
-        "stroke",
-        "stroke-dasharray",
-        "stroke-dashoffset",
-        "stroke-linecap",
-        "stroke-linejoin",
-        "stroke-miterlimit",
-        "stroke-opacity",
-        "stroke-width",
-        "text-anchor",
-        "transform",
-        "version",
-        "viewBox",
-        "visibility",
-        "width",
-        "x",
-        "x1",
-        "x2",
-        "y",
-        "y1",
-        "y2",
-    ]
-)
+_ELEMENTS = """
+    svg g path line rect circle text tspan title desc defs clipPath linearGradient radialGradient
+    stop
+"""
+_ATTRIBUTES = """
+    class clip-path cx cy d direction display dominant-baseline dx dy fill fill-opacity fill-rule
+    font-family font-size font-style font-variant font-weight fx fy gradientTransform gradientUnits
+    height id offset opacity pointer-events r role rx ry spreadMethod stop-color stop-opacity
+    stroke stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin stroke-miterlimit
+    stroke-opacity stroke-width text-anchor transform version viewBox visibility width x x1 x2 y y1
+    y2
+"""
 _FUNCTION = re.compile(r"url\s*\((?!#[\w-]+\))|@import|image\s*\(|\\", re.I)
 _DRAWN_AT = 3  # pixels of a PNG for one unit of the spec
 _WIDE = 420  # units: more is drawn for the width of a page, not of a column
@@ -304,20 +239,14 @@ def _is_drawn(svg: str) -> bool:
         elements = list(ElementTree.fromstring(svg).iter())
     except ElementTree.ParseError:
         return False
-    return all(
-        element.tag.startswith(_SVG)
-        and element.tag.removeprefix(_SVG) in _ELEMENTS
-        and all(
-            (name in _ATTRIBUTES or name.startswith("aria-")) and not _loads(name, value)
-            for name, value in element.items()
-        )
-        for element in elements
+    attributes = {(name, value) for element in elements for name, value in element.items()}
+    # Texts for readers may say what they like.
+    drawn = {(name, value) for name, value in attributes if not name.startswith("aria-")}
+    return (
+        {element.tag for element in elements} <= {_SVG + name for name in _ELEMENTS.split()}
+        and {name for name, _ in drawn} <= set(_ATTRIBUTES.split())
+        and not any(_FUNCTION.search(value) for _, value in drawn)
     )
-
-
-def _loads(name: str, value: str) -> bool:
-    """Whether a value could load something; texts for readers may say what they like."""
-    return not name.startswith("aria-") and _FUNCTION.search(value) is not None
 
 
 def _size(path: Path, name: str) -> tuple[int, int]:

@@ -34,8 +34,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mindshare.errors import OutputError, SelectionError, nearest
-from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Document, document
-from mindshare.report.parts import Attached, Details, NumberTable, Part
+from mindshare.report.blocks import Attached, Block, Details, NumberTable
+from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Document, chapter, document
 from mindshare.report.saved import Picture, SavedResults, read_saved
 
 FORMATS = {"html": "report.html", "md": "report.md", "pdf": "report.pdf"}
@@ -120,6 +120,14 @@ def write_report(
 
     whole_folder(out, fill, replace=replace)
     return [out / name for name in files]
+
+
+def prepare(folder: Path, *, number: int | None = None) -> Chapter:
+    """The chapter of a folder with its small pictures drawn, ahead of `write_report`."""
+    made = chapter(read_saved(Path(folder).resolve()), number=number)
+    for picture in made.pictures:
+        small_png(picture)
+    return made
 
 
 def _check_formats(formats: Sequence[str]) -> None:
@@ -269,14 +277,14 @@ def ink_on(colour: str) -> str:
     return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
 
 
-def _too_long(part: Part, rows: int) -> bool:
+def _too_long(part: Block, rows: int) -> bool:
     """Whether paper only names it."""
     if isinstance(part, Details):
         return all(_too_long(one, rows) for one in part.parts)
     return isinstance(part, NumberTable) and len(part.rows) > rows
 
 
-def _kind(part: Part) -> str:
+def _kind(part: Block) -> str:
     return type(part).__name__
 
 

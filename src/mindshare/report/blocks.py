@@ -26,27 +26,27 @@ _WORDS = ("queries", "measure", "class")  # columns of words, not of numbers
 _CROWDED = 12  # columns of classes that a table can have
 
 
-class Part:
+class Block:
     """The templates have one form for each kind, by the name of its class."""
 
 
 @dataclass(frozen=True)
-class Heading(Part):
+class Heading(Block):
     text: str
 
 
 @dataclass(frozen=True)
-class Paragraph(Part):
+class Paragraph(Block):
     text: str
 
 
 @dataclass(frozen=True)
-class Bullets(Part):
+class Bullets(Block):
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Term(Part):
+class Term(Block):
     """A measure in words and as a formula, written for pages and for Markdown."""
 
     title: str
@@ -63,7 +63,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class NumberTable(Part):
+class NumberTable(Block):
     """Cells are written as they are shown; `csv` is the file that has all rows and digits."""
 
     caption: str
@@ -82,7 +82,7 @@ class Colour:
 
 
 @dataclass(frozen=True)
-class ColouredText(Part):
+class ColouredText(Block):
     """Tokens with the name of their colour; a legend names every colour."""
 
     label: str
@@ -92,13 +92,13 @@ class ColouredText(Part):
 
 
 @dataclass(frozen=True)
-class Code(Part):
+class Code(Block):
     text: str
     language: str = ""
 
 
 @dataclass(frozen=True)
-class Attached(Part):
+class Attached(Block):
     """A small text file that travels with the report."""
 
     name: str
@@ -106,16 +106,16 @@ class Attached(Part):
 
 
 @dataclass(frozen=True)
-class Pairs(Part):
+class Pairs(Block):
     items: tuple[tuple[str, str], ...]  # name, value
 
 
 @dataclass(frozen=True)
-class Details(Part):
+class Details(Block):
     """Parts that stay folded until they are opened."""
 
     summary: str
-    parts: tuple[Part, ...]
+    parts: tuple[Block, ...]
 
 
 # Tables of results to read.

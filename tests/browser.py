@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mindshare.report.writing import find_browser
-
 REQUIRED = os.environ.get("MINDSHARE_BROWSER") == "required"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def missing(reason: str) -> None:
@@ -21,6 +21,8 @@ def missing(reason: str) -> None:
 
 
 def require_chromium() -> Path:
+    from mindshare.report.writing import find_browser
+
     found = find_browser()
     if found is None:
         missing("there is no Chromium on this machine")
@@ -37,3 +39,16 @@ def axe_script() -> Path:
             return script
     missing("axe-core is not installed: npm install --prefix .venv/axe axe-core")
     raise AssertionError
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    program = require_chromium()
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed")
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=str(program), args=["--no-sandbox"])
+        yield started
+        started.close()

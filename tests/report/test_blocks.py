@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from mindshare.report.parts import (
+from mindshare.report.blocks import (
     NumberTable,
     figure_table,
     overview_tables,
