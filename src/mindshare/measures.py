@@ -36,6 +36,7 @@ class Measure:
     scale: str = "zero"  # of colours: from zero, diverging (around neutral) or falling (from 1)
     needs: tuple[str, ...] = ()  # measures that its definition refers to
     optional: bool = False  # a column only where the study asks for it
+    known_as: tuple[str, float] | None = None  # what a head is called from this value on
 
     @property
     def title(self) -> str:
@@ -162,6 +163,7 @@ _REGISTRY = (
         short="the weight on the token before, mean over the query set",
         latex=r"\mathrm{previous} = \frac{1}{|Q|} \sum_{i \in Q} A_{i,i-1}",
         optional=True,
+        known_as=("previous token", 0.5),
     ),
     _of_head(
         "induction",
@@ -173,6 +175,7 @@ _REGISTRY = (
         r"\sum_{j < i, \, x_j = x_i} A_{i,j+1}",
         symbols=("x",),
         optional=True,
+        known_as=("induction", 0.3),
     ),
     _of_head(
         "duplicate",
@@ -191,6 +194,7 @@ _REGISTRY = (
         definition="mean over Q of A[i,0]: what the first token gets, diagonal included; 0..1",
         short="attention to the first token, mean over the query set",
         latex=r"\mathrm{first\_token} = \frac{1}{|Q|} \sum_{i \in Q} A_{i0}",
+        known_as=("sink", 0.3),
     ),
     # What one key receives from the queries after it.
     Measure(

@@ -8,6 +8,6 @@ Uses mindshare like anyone. How it is built stands in docs/explorer.md.
 
 from __future__ import annotations
 
-from mindshare_explore.notebook import explore
+from mindshare_explore.server import explore
 
 __all__ = ["explore"]

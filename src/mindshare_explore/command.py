@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mindshare.cli.screen import say_lines
-from mindshare.errors import SelectionError
 
 if TYPE_CHECKING:
-    from mindshare.api.candidates import Candidate
     from mindshare_explore.session import Explorer
 
 _PANEL = "The server"
@@ -80,9 +76,11 @@ def explore(
       mindshare explore results/maps
       mindshare explore results/maps --bundle maps-page
     """
+    from mindshare_explore.server import opened
+
     explorer = opened(what or ["smollm2"], memory=int(memory * 2**30), keep=keep)
     if bundle is not None:
-        from mindshare_explore.bundle import write_bundle
+        from mindshare_explore.page import write_bundle
 
         page = write_bundle(explorer, bundle, replace=replace)
         say_lines([f"The page: {page}"])
@@ -90,51 +88,13 @@ def explore(
     _serve(explorer, host=host, port=port, browser=browser)
 
 
-def opened(what: Sequence[Any], *, memory: int | None = None, keep: Path | None = None) -> Explorer:
-    """An explorer of models and folders; a folder with a manifest is one of results."""
-    from mindshare.folders import MANIFEST
-    from mindshare_explore.session import MEMORY, Explorer
-
-    saved = [isinstance(one, str) and os.path.isfile(Path(one) / MANIFEST) for one in what]
-    folders = [Path(one) for one, is_saved in zip(what, saved, strict=True) if is_saved]
-    models = [one for one, is_saved in zip(what, saved, strict=True) if not is_saved]
-    return Explorer(
-        _candidates(models) if models else (),
-        folders,
-        folder=keep or _cache() if models else None,
-        memory=memory or MEMORY,
-    )
-
-
-def _candidates(models: Sequence[Any]) -> list[Candidate]:
-    """Labelled, and refused where their files say that they can't be measured."""
-    from mindshare.api.candidates import Loading, candidates, label_of
-
-    named: dict[str, Any] = {}
-    for one in models:
-        label, equals, reference = str(one).partition("=")
-        if not isinstance(one, str) or not equals or "/" in label or os.path.exists(one):
-            label, reference = label_of(one), one
-        if label in named:
-            raise SelectionError(f"two models are called {label!r}", next_step="write NAME=MODEL")
-        named[label] = reference
-    found = candidates(named, Loading(progress=False))
-    for one in found:
-        one.facts  # noqa: B018
-    return found
-
-
-def _cache() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("mindshare") / "explorer"
-
-
 def _serve(explorer: Explorer, *, host: str, port: int, browser: bool) -> None:
-    from mindshare_explore.server import Server
-    from mindshare_explore.vega import warm
+    from threading import Thread
 
-    warm()
+    from mindshare_explore.page import vega
+    from mindshare_explore.server import Server
+
+    Thread(target=vega, name="vega", daemon=True).start()  # made while nobody waits for it
     server = Server.bind(explorer, host=host, port=port)
     for label in explorer.models:
         explorer.load(label)  # while the page opens

@@ -1,4 +1,9 @@
-"""A prompt that was measured here: its sums, on disk too, and its queries and keys while kept."""
+"""A prompt that was measured here: its sums, on disk too, and its queries and keys while kept.
+
+The mass of a class is linear in the keys: mass(C) = Σ_j weight[j, C] · received[j], where
+received[j] is the mean over all queries of A[i, j]. `expected` is linear in the same way. So any
+classes of the measured tokens need no new pass. Needs numpy, not torch.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +21,15 @@ import numpy as np
 from mindshare.errors import MindshareError, PromptError, SelectionError
 from mindshare.prompts import Prompt
 from mindshare.tokens import Classed, Encoded, classify, parse_classes
-from mindshare_explore.shapes import ClassBody, ClassesBody, PromptBody, QueriesBody
-from mindshare_explore.source import ClassView, TokenView, check_head, check_token, place_of
-from mindshare_explore.sums import KeySums, class_measures
+from mindshare_explore.source import (
+    ClassesBody,
+    ClassView,
+    ExplorerSource,
+    PromptBody,
+    QueriesBody,
+    TokenView,
+    require_below,
+)
 
 if TYPE_CHECKING:
     from mindshare_explore.rows import QueriesAndKeys
@@ -30,8 +41,58 @@ class NotKept(MindshareError):  # noqa: N818, a state, not a mistake
     """Queries and keys were given up for others; one pass brings them back."""
 
 
+@dataclass(frozen=True)
+class KeySums:
+    """What one pass found, by layer and head; the query set is every token."""
+
+    layers: tuple[int, ...]
+    received: np.ndarray  # [layer, head, key] float32: mean over all queries of A[i, j]
+    expected: np.ndarray  # [layer, head or 1, key] float32: the same, were A uniform
+    heads: Mapping[str, np.ndarray]  # measure → [layer, head]
+    has_sinks: bool = False  # learned ones, which take what the classes lack of 1
+
+    @property
+    def tokens(self) -> int:
+        return int(self.received.shape[2])
+
+    def by_class(self, weights: np.ndarray) -> dict[str, np.ndarray]:
+        """[key, class] weights, `other` last → measure → [layer, head, class]."""
+        return class_measures(
+            self.received.astype(np.float64) @ weights,
+            np.broadcast_to(
+                self.expected.astype(np.float64) @ weights,
+                (*self.received.shape[:2], weights.shape[1]),
+            ),
+            weights.sum(0),
+        )
+
+    def profile(self, layer: int, head: int | None) -> np.ndarray:
+        """[key]: `received` with the diagonal, the mean over the queries from the key on."""
+        place = self.layers.index(layer)
+        sums = self.received[place].astype(np.float64)
+        one = sums.mean(0) if head is None else sums[head]
+        return np.asarray(one * self.tokens / (self.tokens - np.arange(self.tokens)))
+
+
+def class_measures(
+    mass: np.ndarray, expected: np.ndarray, tokens: np.ndarray
+) -> dict[str, np.ndarray]:
+    """All measures of a class from masses [..., class] and the classes' sizes [class]."""
+    named = mass[..., :-1].sum(-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = mass / named
+        share[..., -1] = np.nan  # `other` is no class that was named
+        return {
+            "mass": mass,
+            "share": share,
+            "density": mass / np.where(tokens > 0, tokens, np.nan),
+            "expected": expected,
+            "lift": mass / np.where(expected > 0, expected, np.nan),
+        }
+
+
 @dataclass
-class MeasuredPrompt:
+class MeasuredPrompt(ExplorerSource):
     """A source with rows and columns."""
 
     id: str
@@ -40,15 +101,12 @@ class MeasuredPrompt:
     encoded: Encoded
     sums: KeySums
     kept: QueriesAndKeys | None = field(default=None, repr=False)
+    effects: list[dict[str, Any]] = field(default_factory=list, repr=False)  # the newest last
 
     @property
     def title(self) -> str:
         line = " ".join(self.encoded.text.split())
         return line if len(line) <= 60 else f"{line[:59]}…"
-
-    @property
-    def prompts(self) -> int:
-        return 1
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -70,27 +128,27 @@ class MeasuredPrompt:
             return {"text": self.prompt.text}
         return {"messages": [vars(message) for message in messages]}
 
-    def given_classes(self) -> list[dict[str, str]]:
-        return []
-
     def classes(self, body: QueriesBody) -> ClassView:
         classed = classed_by(self.encoded, body)
         weights = classed.weights
         if body.token is None:
             measures = self.sums.by_class(weights)
         else:
-            measures = self._of_one_query(check_token(body.token, self.sums.tokens), weights)
-        names, counts = list(classed.names), list(weights.sum(0))
-        if self.sums.has_sinks:  # what is left of 1 went to the sink
-            rest = 1.0 - measures["mass"].sum(-1, keepdims=True)
-            nothing = np.full_like(rest, np.nan)
-            measures = {
+            measures = self._of_one_query(body.token, weights)
+        view = class_view(classed)
+        if not self.sums.has_sinks:
+            return replace(view, measures=measures)
+        rest = 1.0 - measures["mass"].sum(-1, keepdims=True)  # what is left of 1 went to the sink
+        nothing = np.full_like(rest, np.nan)
+        return ClassView(
+            [*view.names, "sink_slot"],
+            [*view.counts, 0.0],
+            view.labels,
+            {
                 name: np.concatenate([x, rest if name == "mass" else nothing], -1)
                 for name, x in measures.items()
-            }
-            names, counts = [*names, "sink_slot"], [*counts, 0.0]
-        labels = weights.argmax(1).tolist()
-        return ClassView(names, counts, labels, measures)
+            },
+        )
 
     def _of_one_query(self, token: int, weights: np.ndarray) -> dict[str, np.ndarray]:
         rows = np.stack([self.line(layer, token, column=False) for layer in self.layers])
@@ -106,27 +164,24 @@ class MeasuredPrompt:
         return self.sums.heads
 
     def profile(self, layer: int, head: int | None) -> np.ndarray:
-        place_of(layer, self.layers)
-        return self.sums.profile(layer, check_head(head, self.heads_known))
+        self.check(layer, head)
+        return self.sums.profile(layer, head)
 
-    def line(self, layer: int, token: int, *, column: bool) -> np.ndarray:
-        place_of(layer, self.layers)
-        check_token(token, self.sums.tokens)
+    def line(self, layer: int, token: int, *, column: bool, lift: bool = False) -> np.ndarray:
+        self.check(layer)
+        require_below("token", token, self.sums.tokens)
         kept = self.kept
         if kept is None:
             raise NotKept(
                 "the queries and keys of this prompt are not in memory any more",
                 next_step="measure it again: the same numbers come back",
             )
-        return kept.column(layer, token) if column else kept.row(layer, token)
-
-    def lifted(self, layer: int, token: int, *, column: bool) -> np.ndarray:
-        """The same times the number of keys that the query can see: 1 = no preference."""
-        line = self.line(layer, token, column=column)
-        assert self.kept is not None
-        if column:
-            return np.asarray(line * self.kept.visible_counts(layer))
-        return np.asarray(line * self.kept.seen(layer, token).sum(-1, keepdims=True))
+        line = kept.column(layer, token) if column else kept.row(layer, token)
+        if not lift:
+            return line
+        # Times the number of keys that the query can see: 1 = no preference.
+        counts = kept.visible_counts(layer) if column else kept.seen(layer, token).sum(-1)[:, None]
+        return np.asarray(line * counts)
 
     def recipe(self, body: ClassesBody) -> tuple[str, dict[str, str]]:
         """A `shares` study of the prompt, painted classes as spans of its text."""
@@ -162,6 +217,11 @@ def token_view(encoded: Encoded) -> TokenView:
         stops=[stop for _, stop in encoded.offsets],
         special=encoded.special,
     )
+
+
+def class_view(classed: Classed) -> ClassView:
+    weights = classed.weights
+    return ClassView(classed.names, list(weights.sum(0)), weights.argmax(1).tolist())
 
 
 def classed_by(encoded: Encoded, body: ClassesBody) -> Classed:
@@ -226,13 +286,7 @@ def write(folder: Path, one: MeasuredPrompt) -> None:
         {name: np.ascontiguousarray(x) for name, x in arrays.items()},
         metadata={"about": json.dumps(about)},
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".{one.id}.{os.getpid()}"
-    with unfinished.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.rename(folder / f"{one.id}.safetensors")
+    write_whole(folder / f"{one.id}.safetensors", data)
 
 
 def read(folder: Path, id_: str) -> tuple[str, Prompt, KeySums] | None:
@@ -265,5 +319,24 @@ def read(folder: Path, id_: str) -> tuple[str, Prompt, KeySums] | None:
     return about["model"], prompt, sums
 
 
-def rules_of(classes: list[dict[str, str]]) -> list[ClassBody]:
-    return [ClassBody(**one) for one in classes]
+def write_effects(folder: Path, one: MeasuredPrompt) -> None:
+    write_whole(folder / f"{one.id}.effects.json", json.dumps(one.effects).encode())
+
+
+def read_effects(folder: Path, id_: str) -> list[dict[str, Any]]:
+    try:
+        found = json.loads((folder / f"{id_}.effects.json").read_bytes())
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Whole or not at all, even if the machine stops."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    with unfinished.open("wb") as opened:
+        opened.write(data)
+        opened.flush()
+        os.fsync(opened.fileno())
+    unfinished.rename(file)

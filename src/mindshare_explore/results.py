@@ -2,7 +2,7 @@
 
 Tables only: no model, no torch. Classes are those that were measured; where the folder has what
 every token received (`mindshare measure`), those of single tokens can be shown too. A folder of
-insertions has a source per condition, with the measures of its heads.
+knock-outs has their effects, one of insertions a source per condition with what it does to heads.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ from mindshare.errors import OutputError, SelectionError
 from mindshare.folders import read_folder
 from mindshare.measures import MEASURES, at_level
 from mindshare.naming import file_word
-from mindshare_explore.shapes import ClassesBody, QueriesBody
-from mindshare_explore.source import ClassView, TokenView, check_head, place_of
+from mindshare_explore.source import (
+    ClassesBody,
+    ClassView,
+    ExplorerSource,
+    QueriesBody,
+    TokenView,
+)
 
 MOST_LISTED = 50  # single prompts of a folder; the mean is over all of them
-_NO_ROWS = "results hold sums, no queries and keys"
-_NEXT = "open the model beside them: mindshare explore MODEL RESULTS"
 
 
-def sources_of(path: Path, number: int) -> Iterator[Any]:
+def sources_of(path: Path, number: int) -> Iterator[ExplorerSource]:
     """Everything that can be looked at in a folder; `number` tells folders apart."""
-    tables, manifest = read_folder(path)
-    folder = _Folder(path, tables, manifest)
-    if "response_summary" in tables or "conditions" in _stems(tables):
+    folder = _Folder(path, *read_folder(path))
+    if any(name.startswith(("response_summary", "conditions")) for name in folder.tables):
         yield from _conditions(folder, number)
         return
     if not folder.models:
         raise OutputError(
-            f"{path} has no table of masses or heads",
-            allowed="what measure, shares, head-map and insert write with --out",
+            f"{path} has no table of masses, heads or effects",
+            allowed="what measure, shares, head-map, knockout and insert write with --out",
         )
     for place, (label, about) in enumerate(folder.models.items()):
         prompts = [str(one["id"]) for one in about.get("prompts", ())]
@@ -48,11 +50,7 @@ def sources_of(path: Path, number: int) -> Iterator[Any]:
         if count > 1:
             yield SavedPrompt(f"r{number}.{place}.all", label, folder, None, count)
         for at, prompt in enumerate(prompts[:MOST_LISTED]):
-            yield SavedPrompt(f"r{number}.{place}.{at}", label, folder, prompt, 1)
-
-
-def _stems(tables: Mapping[str, Any]) -> set[str]:
-    return {name.partition("_")[0] for name in tables}
+            yield SavedPrompt(f"r{number}.{place}.{at}", label, folder, prompt)
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,8 @@ class _Folder:
         return {} if one is None else {str(one["name"]): self.manifest}
 
     def table(self, name: str, label: str) -> pa.Table | None:
-        for candidate in (f"{name}_{file_word(label)}", name):
-            if candidate in self.tables:
-                return self.tables[candidate]
-        return None
+        own = f"{name}_{file_word(label)}"
+        return self.tables[own] if own in self.tables else self.tables.get(name)
 
     @property
     def command(self) -> str:
@@ -91,42 +87,43 @@ class _Folder:
 
 
 @dataclass
-class SavedPrompt:
+class SavedPrompt(ExplorerSource):
     """A source without rows: one prompt of a folder, or the mean over all (`prompt` None)."""
 
     id: str
     model: str
     folder: _Folder = field(repr=False)
     prompt: str | None
-    prompts: int
+    prompts: int = 1
 
     @property
     def title(self) -> str:
-        if self.prompt is None:
-            return f"{self.folder.path.name}: mean over {self.prompts:,} prompts"
-        return f"{self.folder.path.name}: prompt {self.prompt}"
-
-    @cached_property
-    def _mass(self) -> pa.Table | None:
-        return self._mine("mass")
+        mean, one = f"mean over {self.prompts:,} prompts", f"prompt {self.prompt}"
+        return f"{self.folder.path.name}: {mean if self.prompt is None else one}"
 
     def _mine(self, name: str) -> pa.Table | None:
-        """The rows of this prompt and of the first query set."""
+        """The rows of this prompt and of the first query set; None where there are none."""
         table = self.folder.table(name, self.model)
-        if table is None:
-            return None
-        if self.prompt is not None:
+        if table is not None and self.prompt is not None:
             table = table.filter(pc.equal(table["prompt"], self.prompt))
-        if "queries" in table.column_names and table.num_rows:
+        if table is None or not table.num_rows:
+            return None
+        if "queries" in table.column_names:
             table = table.filter(pc.equal(table["queries"], table["queries"][0]))
         return table
 
     @cached_property
-    def _grid(self) -> _Grid:
-        for table in (self._mass, self._mine("heads")):
-            if table is not None and table.num_rows:
-                return _Grid.of(table)
-        raise OutputError(f"{self.folder.path} has no numbers of prompt {self.prompt}")
+    def _by_class(self) -> pa.Table | None:
+        """What has masses by class; a table of effects has those of its queries."""
+        mass = self._mine("mass")
+        return self._mine("effects") if mass is None else mass
+
+    @cached_property
+    def _grid(self) -> Grid:
+        table = self._mine("heads") if self._by_class is None else self._by_class
+        if table is None:
+            raise OutputError(f"{self.folder.path} has no numbers of prompt {self.prompt}")
+        return Grid.of(table)
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -134,12 +131,18 @@ class SavedPrompt:
 
     @property
     def heads_known(self) -> int:
-        heads = self._grid.heads
-        return 0 if heads == (None,) else len(heads)
+        return 0 if self._grid.heads == (None,) else len(self._grid.heads)
+
+    @cached_property
+    def effects(self) -> Sequence[dict[str, Any]]:  # type: ignore[override]
+        from mindshare_explore.effects import effects_in
+
+        table = self._mine("effects")
+        return [] if table is None else list(effects_in(table, self.model))
 
     def tokens(self) -> TokenView | None:
         table = None if self.prompt is None else self._mine("tokens")
-        if table is None or not table.num_rows:
+        if table is None:
             return None
         rows = table.to_pydict()
         text = [" "] * max(rows["stop"])
@@ -148,12 +151,8 @@ class SavedPrompt:
         return TokenView("".join(text), rows["token"], rows["start"], rows["stop"], rows["special"])
 
     def capabilities(self) -> dict[str, bool]:
-        single = self.prompt is not None
-        received = single and self.folder.table("received", self.model) is not None
-        return {"rows": False, "classes": False, "received": received, "kept": False}
-
-    def written(self) -> None:
-        return None
+        received = self.prompt is not None and self._mine("received") is not None
+        return super().capabilities() | {"received": received}
 
     def given_classes(self) -> list[dict[str, str]]:
         study = self.folder.models[self.model].get("study", {})
@@ -161,42 +160,41 @@ class SavedPrompt:
 
     def classes(self, body: QueriesBody) -> ClassView:
         if body.token is not None:
-            raise SelectionError(_NO_ROWS, next_step=_NEXT)
-        table = self._mass
-        if table is None or not table.num_rows:
-            return ClassView([], [], None, {})
-        names = table["class"].unique().to_pylist()
-        ordered = [one["name"] for one in self.given_classes() if one["name"] in names]
-        names = [*ordered, *(name for name in names if name not in ordered)]
+            self.line(0, body.token, column=False)  # which is refused, in words
+        table = self._by_class
+        if table is None:
+            return ClassView()
+        there = table["class"].unique().to_pylist()
+        ordered = [one["name"] for one in self.given_classes() if one["name"] in there]
+        names = list(dict.fromkeys([*ordered, *there]))
         measures = {
             measure: self._grid.array(table, measure, names)
             for measure in at_level("class")
             if measure in table.column_names
         }
-        counts = self._counts(names)
-        labels, tokens = None, None if self.prompt is None else self._mine("tokens")
+        tokens = None if self.prompt is None else self._mine("tokens")
+        labels = None
         if tokens is not None and "class" in tokens.column_names:
             labels = [names.index(name) for name in tokens["class"].to_pylist()]
-        return ClassView(names, counts, labels, measures)
+        return ClassView(names, self._counts(names), labels, measures)
 
     def _counts(self, names: Sequence[str]) -> list[float]:
         table = self._mine("classes")
-        if table is None:
-            return [0.0] * len(names)
+        table = self._by_class if table is None else table
+        assert table is not None
         found = table.group_by("class").aggregate([("n_tokens", "mean")]).to_pydict()
         by_name = dict(zip(found["class"], found["n_tokens_mean"], strict=True))
         return [float(by_name.get(name) or 0.0) for name in names]
 
     def head_measures(self) -> Mapping[str, np.ndarray]:
         table = self._mine("heads")
-        if table is None or not table.num_rows:
+        if table is None:
             return {}
         known = [name for name in at_level("head") if name in table.column_names]
         return {name: self._grid.array(table, name) for name in known}
 
     def profile(self, layer: int, head: int | None) -> np.ndarray:
-        place_of(layer, self.layers)
-        check_head(head, self.heads_known)
+        self.check(layer, head)
         table = self._mine("received") if self.prompt is not None else None
         if table is None:
             raise SelectionError(
@@ -209,45 +207,36 @@ class SavedPrompt:
         found = rows.group_by("position").aggregate([("received", "mean")]).sort_by("position")
         return np.asarray(found["received_mean"].to_numpy(zero_copy_only=False), float)
 
-    def line(self, layer: int, token: int, *, column: bool) -> np.ndarray:
-        del layer, token, column
-        raise SelectionError(_NO_ROWS, next_step=_NEXT)
-
-    lifted = line
-
     def recipe(self, body: ClassesBody) -> tuple[str, dict[str, str]]:
         del body  # as it was measured
         return self.folder.command, self.folder.files()
 
 
 @dataclass(frozen=True)
-class _Grid:
-    """Rows by layer and head → arrays [layer, head(, class)], means over prompts."""
+class Grid:
+    """Rows by layer and head → arrays [layer, head(, class)]."""
 
     layers: tuple[Any, ...]
     heads: tuple[Any, ...]
 
     @classmethod
-    def of(cls, table: pa.Table) -> _Grid:
+    def of(cls, table: pa.Table) -> Grid:
         def values(name: str) -> tuple[Any, ...]:
             found = table[name].unique().to_pylist()
             return tuple(sorted(found, key=lambda one: (one is None, one)))
 
         return cls(values("layer"), values("head"))
 
-    def array(
-        self, table: pa.Table, measure: str, names: Sequence[str] | None = None
-    ) -> np.ndarray:
-        keys = ["layer", "head", *(["class"] if names is not None else [])]
-        found = table.group_by(keys).aggregate([(measure, "mean")])
-        axes: list[Sequence[Any]] = [self.layers, self.heads]
-        axes += [] if names is None else [names]
-        places = [{value: at for at, value in enumerate(axis)} for axis in axes]
-        whole = np.full([len(axis) for axis in axes], np.nan)
-        columns = [found[key].to_pylist() for key in keys]
-        for *cell, value in zip(*columns, found[f"{measure}_mean"].to_pylist(), strict=True):
-            if value is not None:
-                whole[tuple(p[c] for p, c in zip(places, cell, strict=True))] = value
+    def array(self, table: pa.Table, column: str, names: Sequence[str] | None = None) -> np.ndarray:
+        """The means of a column; NaN where there is no number."""
+        axes: dict[str, Sequence[Any]] = {"layer": self.layers, "head": self.heads}
+        axes |= {} if names is None else {"class": names}
+        found = table.group_by(list(axes)).aggregate([(column, "mean")])
+        places = tuple(
+            [axis.index(value) for value in found[key].to_pylist()] for key, axis in axes.items()
+        )
+        whole = np.full([len(axis) for axis in axes.values()], np.nan)
+        whole[places] = found[f"{column}_mean"].to_numpy(zero_copy_only=False)
         return whole
 
 
@@ -255,31 +244,25 @@ class _Grid:
 
 
 def _conditions(folder: _Folder, number: int) -> Iterator[SavedCondition]:
-    summary = next(
-        (folder.tables[n] for n in ("response_summary", "summary") if n in folder.tables), None
-    )
+    summary = folder.tables.get("response_summary", folder.tables.get("summary"))
     if summary is None or "condition" not in summary.column_names:
         raise OutputError(
             f"{folder.path} has no summary of its insertions",
             next_step="mindshare insert … --out FOLDER",
         )
-    pairs = dict.fromkeys(
-        zip(summary["model"].to_pylist(), summary["condition"].to_pylist(), strict=True)
-    )
+    by_head = summary.filter(pc.and_(pc.is_valid(summary["layer"]), pc.is_valid(summary["head"])))
+    models, conditions = by_head["model"], by_head["condition"]
+    pairs = dict.fromkeys(zip(models.to_pylist(), conditions.to_pylist(), strict=True))
     for place, (model, condition) in enumerate(pairs):
-        mine = summary.filter(
-            pc.and_(pc.equal(summary["model"], model), pc.equal(summary["condition"], condition))
-        )
-        mine = mine.filter(pc.and_(pc.is_valid(mine["layer"]), pc.is_valid(mine["head"])))
-        if mine.num_rows:
-            yield SavedCondition(f"r{number}.{place}.all", model, folder, mine, condition)
+        mine = by_head.filter(pc.and_(pc.equal(models, model), pc.equal(conditions, condition)))
+        yield SavedCondition(f"r{number}.{place}.all", model, folder, mine, condition)
 
 
 class SavedCondition(SavedPrompt):
     """What an insertion does to every head, mean over the prompts."""
 
     def __init__(self, id_: str, model: str, folder: _Folder, table: pa.Table, name: str) -> None:
-        super().__init__(id_, model, folder, None, 1)
+        super().__init__(id_, model, folder, None)
         self._table, self._name = table, name
 
     @property
@@ -287,20 +270,21 @@ class SavedCondition(SavedPrompt):
         return f"{self.folder.path.name}: {self._name}"
 
     @cached_property
-    def _grid(self) -> _Grid:
-        return _Grid.of(self._table)
+    def _grid(self) -> Grid:
+        return Grid.of(self._table)
 
     def given_classes(self) -> list[dict[str, str]]:
         return []
 
     def classes(self, body: QueriesBody) -> ClassView:
         del body
-        return ClassView([], [], None, {})
+        return ClassView()
 
     def head_measures(self) -> Mapping[str, np.ndarray]:
-        found = {}
-        for name in self._table["measure"].unique().to_pylist():
-            if name in MEASURES:
-                rows = self._table.filter(pc.equal(self._table["measure"], name))
-                found[name] = self._grid.array(rows, "mean")
-        return found
+        return {
+            name: self._grid.array(
+                self._table.filter(pc.equal(self._table["measure"], name)), "mean"
+            )
+            for name in self._table["measure"].unique().to_pylist()
+            if name in MEASURES
+        }

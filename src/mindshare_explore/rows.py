@@ -1,4 +1,4 @@
-"""Kept queries and keys of a prompt → one row or one column of A, exactly, never the matrix.
+"""One forward pass → sums, and queries and keys that give one row or column of A, exactly.
 
 A row is the reference's own arithmetic for one query. A column A[·, j] = exp(s[·, j] − lse) needs
 the log-sum-exp of every query. That costs no second look at the scores: where the pass says which
@@ -8,17 +8,27 @@ larger, so none is further from where floating point numbers end. Learned sinks 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from mindshare.attention.call import AttentionCall
-from mindshare.attention.masks import Visibility
+from mindshare.attention.call import AttentionCall, LayerStats, TokenBatch, per_query
+from mindshare.attention.forward import run_pass
+from mindshare.attention.jobs import Request
 from mindshare.attention.reference import hidden_keys, probabilities
+from mindshare.measures import MEASURES, at_level
+from mindshare.models import LoadedModel
+from mindshare.tokens import Encoded
+from mindshare_explore.live import KeySums
 
 _ROWS = 256  # of a mask that are looked at together
+_OF_HEADS = per_query(MEASURES[name].statistic for name in at_level("head"))
+# near −1: what a token gives itself is part of a class's mass.
+_REQUEST = Request(statistics=frozenset({"received", "peak", "peak_at", *_OF_HEADS}), near=-1)
+
+Watch = Callable[[int], None]  # told how many layers are done; may raise to leave the pass
 
 
 @dataclass(frozen=True)
@@ -50,15 +60,10 @@ class QueriesAndKeys:
     def visible_counts(self, layer: int) -> np.ndarray:
         """[head or 1, query]: how many keys each query may look at."""
         call = self.calls[layer]
-        queries = call.query.shape[2]
         if call.visible.causal:
-            return np.arange(1.0, queries + 1)[None]
-        blocks = (
-            (~hidden_keys(call, start, min(start + _ROWS, queries))[0]).sum(-1)
-            for start in range(0, queries, _ROWS)
-        )
-        found: np.ndarray = torch.cat(list(blocks), 1).double().cpu().numpy()
-        return found
+            return np.arange(1.0, call.query.shape[2] + 1)[None]
+        counts = torch.cat([seen.sum(-1) for seen in _visible(call)], 1)
+        return np.asarray(counts.double().cpu().numpy())
 
     @torch.inference_mode()
     def column(self, layer: int, key: int) -> np.ndarray:
@@ -67,14 +72,69 @@ class QueriesAndKeys:
         one = call.key[0, :, key].repeat_interleave(call.group, 0)[:, None]  # [head, 1, dim]
         where = torch.full((1, 1), key, device=one.device)
         weights = (_scores(call, one, where) - self.log_sums[layer]).exp()
-        found: np.ndarray = weights.masked_fill(_hidden_from(call, key), 0.0).cpu().numpy()
-        return found
+        if call.visible.causal:
+            seen = torch.arange(call.query.shape[2], device=one.device)[None] >= key
+        else:
+            seen = torch.cat([rows[..., key] for rows in _visible(call)], 1)
+        return np.asarray(weights.masked_fill(~seen, 0.0).cpu().numpy())
 
 
-def log_sums(call: AttentionCall, peak: torch.Tensor, peak_at: torch.Tensor) -> torch.Tensor:
-    """[head, query] largest weights and where they are → the log of the sum over all keys."""
+def measure(
+    loaded: LoadedModel, encoded: Encoded, *, watch: Watch | None = None
+) -> tuple[KeySums, QueriesAndKeys]:
+    """What the explorer keeps of a prompt."""
+    calls: dict[int, AttentionCall] = {}
+
+    def keep(layer: int, call: AttentionCall) -> None:
+        if watch is not None:
+            watch(len(calls))
+        calls[layer] = replace(call, value=call.value[..., :0])
+
+    batch = TokenBatch(
+        ids=torch.tensor([encoded.ids]),
+        columns=torch.zeros(1, len(encoded), 0),
+        valid=torch.ones(1, len(encoded), dtype=torch.bool),
+    )
+    recorder = run_pass(loaded.model, batch, _REQUEST, observer=keep)
+    layers = dict(sorted(recorder.layers.items()))
+    with torch.inference_mode():
+        sums = {layer: log_sums(calls[layer], stats) for layer, stats in layers.items()}
+        return _key_sums(calls, layers, len(encoded)), QueriesAndKeys(calls, sums)
+
+
+def _key_sums(
+    calls: Mapping[int, AttentionCall], layers: Mapping[int, LayerStats], tokens: int
+) -> KeySums:
+    received = [stats.received for stats in layers.values() if stats.received is not None]
+    by_key = np.stack([(one[0, 0] / tokens).float().cpu().numpy() for one in received])
+    heads = {
+        name: np.stack(
+            [s.per_query[name][0].double().mean(-1).cpu().numpy() for s in layers.values()]
+        )
+        for name in _OF_HEADS
+    }
+    # What the registry makes of others: no statistic of a row.
+    heads |= {"perplexity": np.exp(heads["entropy"]), "first_token": by_key[..., 0].astype(float)}
+    expected: dict[int, np.ndarray] = {}  # layers share their masks
+    for layer in layers:
+        mask = id(calls[layer].visible)
+        if mask not in expected:
+            expected[mask] = expected_by_key(calls[layer]).astype(np.float32)
+    most = max(len(one) for one in expected.values())
+    wide = {mask: np.broadcast_to(one, (most, tokens)) for mask, one in expected.items()}
+    return KeySums(
+        layers=tuple(layers),
+        received=by_key,
+        expected=np.stack([wide[id(calls[layer].visible)] for layer in layers]),
+        heads={name: heads[name] for name in at_level("head") if name in heads},
+        has_sinks=any(call.sinks is not None for call in calls.values()),
+    )
+
+
+def log_sums(call: AttentionCall, stats: LayerStats) -> torch.Tensor:
+    """[head, query]: the log of the sum over all keys, from the largest weight and its place."""
+    peak, where = stats.per_query["peak"][0], stats.per_query["peak_at"][0].long()
     heads = torch.arange(call.query.shape[1], device=call.key.device)[:, None] // call.group
-    where = peak_at.long()
     return _scores(call, call.key[0][heads, where], where) - peak.double().log()
 
 
@@ -89,28 +149,21 @@ def _scores(call: AttentionCall, key: torch.Tensor, where: torch.Tensor) -> torc
     return scores
 
 
-def _hidden_from(call: AttentionCall, key: int) -> torch.Tensor:
-    """Bool [head or 1, query]: the queries that may not look at this key."""
+def _visible(call: AttentionCall) -> Iterator[torch.Tensor]:
+    """Bool [head or 1, some queries, key]: what these may look at, a block of rows at a time."""
     queries = call.query.shape[2]
-    if call.visible.causal:
-        return torch.arange(queries, device=call.query.device)[None] < key
-    blocks = (
-        hidden_keys(call, start, min(start + _ROWS, queries))[0, ..., key]
-        for start in range(0, queries, _ROWS)
-    )
-    return torch.cat(list(blocks), 1)
+    for start in range(0, queries, _ROWS):
+        yield ~hidden_keys(call, start, min(start + _ROWS, queries))[0]
 
 
-def expected_by_key(visible: Visibility, call: AttentionCall) -> np.ndarray:
+def expected_by_key(call: AttentionCall) -> np.ndarray:
     """[head or 1, key]: what uniform attention gives each key, mean over all queries."""
     queries = call.query.shape[2]
-    if visible.causal:  # Σ over i ≥ j of 1 / (i + 1)
+    if call.visible.causal:  # Σ over i ≥ j of 1 / (i + 1)
         shares = 1.0 / np.arange(1, queries + 1)
         return np.asarray(shares[::-1].cumsum()[::-1] / queries)[None]
-    total: torch.Tensor | None = None
-    for start in range(0, queries, _ROWS):
-        seen = (~hidden_keys(call, start, min(start + _ROWS, queries))[0]).double()
-        part = (seen / seen.sum(-1, keepdim=True).clamp(min=1.0)).sum(1)
-        total = part if total is None else total + part
-    assert total is not None
-    return np.asarray((total / queries).cpu().numpy())
+    parts = (
+        (seen / seen.sum(-1, keepdim=True).clamp(min=1)).sum(1)
+        for seen in (rows.double() for rows in _visible(call))
+    )
+    return np.asarray((sum(parts, torch.zeros(())) / queries).cpu().numpy())

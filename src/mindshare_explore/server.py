@@ -1,21 +1,64 @@
-"""An explorer on a port of this machine: uvicorn, the secret address, the browser."""
+"""Models and folders → an explorer on a port of this machine, or in a frame of a notebook."""
 
 from __future__ import annotations
 
+import html
+import os
 import secrets
 import socket
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import MindshareError, SelectionError
+from mindshare.folders import MANIFEST
+from mindshare_explore.session import MEMORY, Explorer, body_of
 
 if TYPE_CHECKING:
-    from mindshare_explore.session import Explorer
+    from mindshare.api.candidates import Candidate
 
 LOOPBACK = "127.0.0.1"
 INSTALL = "pip install 'mindshare[explore]'"
+
+
+def opened(what: Sequence[Any], *, memory: int | None = None, keep: Path | None = None) -> Explorer:
+    """An explorer of models and folders; a folder with a manifest is one of results."""
+    saved = [isinstance(one, str) and os.path.isfile(Path(one) / MANIFEST) for one in what]
+    folders = [Path(one) for one, is_saved in zip(what, saved, strict=True) if is_saved]
+    models = [one for one, is_saved in zip(what, saved, strict=True) if not is_saved]
+    return Explorer(
+        _candidates(models) if models else (),
+        folders,
+        folder=keep or _cache() if models else None,
+        memory=memory or MEMORY,
+    )
+
+
+def _candidates(models: Sequence[Any]) -> list[Candidate]:
+    """Labelled, and refused where their files say that they can't be measured."""
+    from mindshare.api.candidates import Loading, candidates, label_of
+
+    named: dict[str, Any] = {}
+    for one in models:
+        label, equals, reference = str(one).partition("=")
+        if not isinstance(one, str) or not equals or "/" in label or os.path.exists(one):
+            label, reference = label_of(one), one
+        if label in named:
+            raise SelectionError(f"two models are called {label!r}", next_step="write NAME=MODEL")
+        named[label] = reference
+    found = candidates(named, Loading(progress=False))
+    for one in found:
+        one.facts  # noqa: B018
+    return found
+
+
+def _cache() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("mindshare") / "explorer"
 
 
 @dataclass
@@ -86,3 +129,70 @@ class Server:
 
     def stop(self) -> None:
         self._uvicorn.should_exit = True
+
+
+class ExplorerFrame:
+    """Shows itself in a notebook. The server ends with `close`, or with the process."""
+
+    def __init__(self, explorer: Explorer, server: Server, prompt: str | None, height: int) -> None:
+        self.explorer, self.server = explorer, server
+        self._prompt, self._height = prompt, height
+
+    @property
+    def address(self) -> str:
+        return self.server.address + (f"#prompt={self._prompt}" if self._prompt else "")
+
+    def __repr__(self) -> str:
+        return f"ExplorerFrame({self.address})"
+
+    def _repr_html_(self) -> str:
+        """The live page; below it, folded, the page as it was when the cell ran."""
+        size = f'style="width:100%;height:{self._height}px;border:0"'
+        live = (
+            f'<iframe src="{html.escape(self.address)}" {size} title="mindshare explorer"></iframe>'
+        )
+        saved = self._saved()
+        if saved is None:
+            return live
+        kept = f'<iframe srcdoc="{html.escape(saved)}" {size} title="saved explorer"></iframe>'
+        words = "As it was when this cell ran: works without a server"
+        return f"{live}<details><summary>{words}</summary>{kept}</details>"
+
+    def _saved(self) -> str | None:
+        from mindshare_explore.page import one_page
+
+        sources = list(self.explorer.results.values())
+        if self._prompt is not None:
+            sources = [self.explorer.source(self._prompt)]
+        return one_page(self.explorer, sources) if sources else None
+
+    def close(self) -> None:
+        self.server.stop()
+        self.explorer.close()
+
+
+def explore(*what: Any, prompt: Any = None, height: int = 760) -> ExplorerFrame:
+    """Models (loaded, or by reference) and folders of results, in a frame.
+
+        mindshare.explore("smollm2", prompt="Draw: ##**")
+        mindshare.explore("results/maps")
+
+    With a `prompt`, a text or a list of messages, it is measured in the first model first.
+    """
+    explorer = opened([str(one) if isinstance(one, Path) else one for one in what or ("smollm2",)])
+    found: str | None = None
+    if prompt is not None and explorer.models:
+        from mindshare.prompts.given import as_prompts
+
+        label = next(iter(explorer.models))
+        (single,) = as_prompts(prompt)
+        job = explorer.jobs.wait(explorer.measure(body_of(label, single)))
+        if job.problem is not None:
+            problem = {k: v for k, v in job.problem.items() if k != "what"}
+            raise MindshareError(str(job.problem["what"]), **problem)
+        found = job.result
+    elif explorer.results:
+        found = next(iter(explorer.results))
+    server = Server.bind(explorer)
+    server.start()
+    return ExplorerFrame(explorer, server, found, height)

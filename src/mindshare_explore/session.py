@@ -16,10 +16,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mindshare import __version__
 from mindshare.errors import MindshareError, SelectionError, nearest
+from mindshare.measures import MEASURES
 from mindshare_explore.jobs import JobQueue, QueuedJob
-from mindshare_explore.shapes import InsertBody, PromptBody, TokensBody
-from mindshare_explore.source import ExplorerSource
+from mindshare_explore.source import (
+    MOST_CHARACTERS,
+    PALETTE,
+    EffectBody,
+    ExplorerSource,
+    InsertBody,
+    PromptBody,
+    TokensBody,
+)
 
 if TYPE_CHECKING:
     from mindshare.api.candidates import Candidate
@@ -29,7 +38,10 @@ if TYPE_CHECKING:
 
 MEMORY = 2 * 2**30  # bytes of queries and keys that are kept
 MOST_TOKENS = 16_384  # of one prompt
+MOST_EFFECTS = 20  # of one prompt
 MOST_PROMPTS = 200  # whose sums are kept in memory
+_LEVELS = ("class", "head", "key", "response", "effect")  # of measures that the page shows
+_OF_MEASURES = ("name", "title", "level", "definition", "short", "unit", "neutral", "scale")
 _ID = re.compile(r"[0-9a-f]{12}")
 
 
@@ -117,27 +129,34 @@ class Explorer:
             )
         return self.models[label]
 
+    def state(self) -> dict[str, Any]:
+        """What there is: models, prompts, the registry of measures, limits."""
+        shown = [one for one in MEASURES.values() if one.level in _LEVELS]
+        return {
+            "version": __version__,
+            "models": [{"label": one.label, "ready": one.ready} for one in self.models.values()],
+            "prompts": self.listed(),
+            "measures": [{name: getattr(one, name) for name in _OF_MEASURES} for one in shown],
+            "palette": {
+                "low_to_high": PALETTE.low_to_high,
+                "minus_to_plus": PALETTE.minus_to_plus,
+            },
+            "limits": {"tokens": MOST_TOKENS, "characters": MOST_CHARACTERS},
+            "kept_bytes": self.kept_bytes,
+        }
+
     # ── before measuring ──────────────────────────────────────────────────────────────────────────
 
     def preview(self, body: TokensBody) -> dict[str, Any]:
-        """The tokens by class, and the id that the prompt has once it is measured."""
-        from mindshare_explore.live import classed_by, token_view
-        from mindshare_explore.source import ClassView
+        """The tokens by class; nothing is measured."""
+        from mindshare_explore.live import class_view, classed_by, token_view
 
         encoded = self.model(body.model).encode(body)
-        classed = classed_by(encoded, body)
-        view = ClassView(
-            classed.names,
-            list(classed.weights.sum(0)),
-            classed.weights.argmax(1).tolist(),
-            {},
-        )
-        bos = encoded.bos
         return {
             "tokens": token_view(encoded).to_json(),
-            "classes": view.to_json(),
+            "classes": class_view(classed_by(encoded, body)).to_json(),
             "spans": {name: [list(one) for one in r] for name, r in encoded.spans.items()},
-            "bos": {"present": bos.present, "token": bos.token, "origin": bos.origin},
+            "bos": {"present": encoded.bos.present, "token": encoded.bos.token},
         }
 
     # ── measuring ─────────────────────────────────────────────────────────────────────────────────
@@ -159,7 +178,7 @@ class Explorer:
 
         def work(job: QueuedJob) -> str:
             from mindshare_explore.live import MeasuredPrompt, prompt_id, write
-            from mindshare_explore.measuring import measure
+            from mindshare_explore.rows import measure
 
             job.step(f"loading {model.label}" if not model.ready else "starting")
             loaded = model.loaded
@@ -192,6 +211,30 @@ class Explorer:
 
         one = self._measured(id_)
         return self.measure(body_of(one.model, with_insertion(one, body.at, body.text)))
+
+    def knock_out(self, id_: str, body: EffectBody) -> QueuedJob:
+        """Hide a class: a job whose result is the prompt's id; the prompt has one more effect."""
+        prompts = [self._measured(one) for one in dict.fromkeys([id_, *body.also])]
+        first = prompts[0]
+        if len({one.model for one in prompts}) > 1:
+            raise SelectionError("an effect is one model's", next_step="leave the others out")
+        model = self.model(first.model)
+
+        def work(job: QueuedJob) -> str:
+            from mindshare_explore.effects import knock_out
+            from mindshare_explore.live import write_effects
+
+            job.step(f"loading {model.label}" if not model.ready else "starting")
+            effect = knock_out(
+                model.loaded, prompts, body, lambda *done: job.step(f"hiding {body.cls}", *done)
+            )
+            others = [one for one in first.effects if one["asked"] != effect["asked"]]
+            first.effects = [*others, effect][-MOST_EFFECTS:]
+            if self.folder is not None:
+                write_effects(self.folder, first)
+            return id_
+
+        return self.jobs.submit(f"Hide {body.cls} from {first.model}", work)
 
     def _measured(self, id_: str) -> MeasuredPrompt:
         one = self.source(id_)
@@ -248,7 +291,7 @@ class Explorer:
     def _from_disk(self, id_: str) -> MeasuredPrompt | None:
         if self.folder is None or not _ID.fullmatch(id_):
             return None
-        from mindshare_explore.live import MeasuredPrompt, read
+        from mindshare_explore.live import MeasuredPrompt, read, read_effects
 
         written = read(self.folder, id_)
         if written is None or written[0] not in self.models:
@@ -257,7 +300,18 @@ class Explorer:
         encoded = self.models[label].encode(body_of(label, prompt))
         if len(encoded) != sums.tokens:
             return None  # by another tokenizer of that name
-        return MeasuredPrompt(id_, label, prompt, encoded, sums)
+        effects = read_effects(self.folder, id_)
+        return MeasuredPrompt(id_, label, prompt, encoded, sums, effects=effects)
+
+    def compare(self, a: str, b: str) -> dict[str, Any]:
+        """Which tokens of two prompts are the same ones."""
+        sources = self.source(a), self.source(b)
+        if all(one.capabilities()["rows"] for one in sources):
+            from mindshare_explore.versions import compared
+
+            return compared(self, *sources)  # type: ignore[arg-type]
+        same = len({(one.layers, one.heads_known) for one in sources}) == 1
+        return {"kind": "classes", "heads": same, "pairs": None, "parts": None}
 
     def listed(self) -> list[Mapping[str, Any]]:
         """What can be opened, the newest prompt first."""

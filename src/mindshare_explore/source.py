@@ -1,23 +1,127 @@
-"""What the page can ask about: a measured prompt or a part of a results folder, alike.
+"""What the page can ask about, and how: bodies of requests, and the sources that answer them.
 
-`ExplorerSource` is the contract. Arrays are [layer, head, …]; where only the mean over the heads is
-known there is one head, and `heads_known` says so.
+An `ExplorerSource` is a measured prompt (`live`) or a part of a folder of results (`results`).
+Arrays are [layer, head, …]; where only the mean over the heads is known there is one head, and
+`heads_known` says so. Bodies are what the OpenAPI document describes; every size is bounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindshare.errors import SelectionError
 from mindshare.figures.theme import PALETTES, class_colours
-from mindshare_explore.shapes import ClassesBody, QueriesBody, numbers
-from mindshare_explore.sums import known_heads
+from mindshare.measures import MEASURES
+
+if TYPE_CHECKING:
+    from mindshare.figures import Figure
 
 PALETTE = PALETTES["seed"]
+MOST_CHARACTERS = 400_000  # of one prompt
+MOST_MESSAGES = 200
+MOST_CLASSES = 7  # that the palette tells apart
+MOST_RANGES = 1_000  # of one painted class
+
+Name = Annotated[str, Field(max_length=40)]
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+Position = Annotated[int, Field(ge=0, le=10_000_000)]
+Range = Annotated[list[Position], Field(min_length=2, max_length=2)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class MessageBody(Body):
+    role: Name
+    content: Text
+
+
+class PromptBody(Body):
+    """A text or a chat, as a model reads it."""
+
+    model: Annotated[str, Field(max_length=500)]
+    text: Text | None = None
+    messages: Annotated[list[MessageBody], Field(max_length=MOST_MESSAGES)] | None = None
+    marked: bool = False  # <<name>>…<</name>> in the text are marks of spans
+
+
+class ClassBody(Body):
+    name: Name
+    rule: Annotated[str, Field(max_length=500)]
+
+
+class ClassesBody(Body):
+    """Rules in order, the first that matches wins; `spans` are painted, in characters."""
+
+    classes: Annotated[list[ClassBody], Field(max_length=MOST_CLASSES)] = []
+    spans: Annotated[
+        dict[Name, Annotated[list[Range], Field(max_length=MOST_RANGES)]], Field(max_length=50)
+    ] = {}
+    policy: Literal["priority", "pure", "proportional"] = "priority"
+
+
+class TokensBody(PromptBody, ClassesBody):
+    """A prompt before it is measured."""
+
+
+class QueriesBody(ClassesBody):
+    """Classes of a measured prompt, seen by all of its tokens or by one."""
+
+    token: Position | None = None
+
+
+class InsertBody(Body):
+    at: Position  # a character of the text that the model reads
+    text: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+
+
+class InModelBody(Body):
+    model: Annotated[str, Field(max_length=500)]
+
+
+class CompareBody(Body):
+    a: Name
+    b: Name
+
+
+class ChartBody(QueriesBody):
+    """The chart of a report: classes by layer."""
+
+    measure: Name = "mass"
+    against: Name | None = None  # another prompt or model, drawn beside it
+
+
+class EffectBody(ClassesBody):
+    """Hide one of the classes from the last token: what does the answer lose?"""
+
+    cls: Name
+    each: bool = True  # each head by itself, or all heads of a layer together
+    answer: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None  # None: its own
+    also: Annotated[list[Name], Field(max_length=200)] = []  # further prompts, for an interval
+
+
+class BundleBody(Body):
+    """What a bundle keeps beside the aggregates: pinned rows and columns, as [layer, token]."""
+
+    pins: Annotated[list[Range], Field(max_length=50)] = []
+    view: Annotated[str, Field(max_length=20_000)] = ""  # the page's state
+    classes: ClassesBody = ClassesBody()
+    against: Name | None = None
+
+
+def numbers(values: np.ndarray, digits: int = 7) -> Any:
+    """An array as nested lists with so many significant digits; null where there is none."""
+    if values.ndim > 1:
+        return [numbers(one, digits) for one in values]
+    return [
+        float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()
+    ]
 
 
 @dataclass(frozen=True)
@@ -32,10 +136,8 @@ class TokenView:
 
     def to_json(self) -> dict[str, Any]:
         return {
+            **{name: list(getattr(self, name)) for name in ("pieces", "starts", "stops")},
             "text": self.text,
-            "pieces": list(self.pieces),
-            "starts": list(self.starts),
-            "stops": list(self.stops),
             "special": [at for at, special in enumerate(self.special) if special],
         }
 
@@ -44,10 +146,10 @@ class TokenView:
 class ClassView:
     """Classes of a prompt: which token belongs where, and every measure by layer and head."""
 
-    names: Sequence[str]
-    counts: Sequence[float]  # tokens of each class
-    labels: Sequence[int] | None  # by token, the place of its class in `names`
-    measures: Mapping[str, np.ndarray]  # [layer, head, class]
+    names: Sequence[str] = ()
+    counts: Sequence[float] = ()  # tokens of each class
+    labels: Sequence[int] | None = None  # by token, the place of its class in `names`
+    measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # [layer, head, class]
 
     def to_json(self) -> dict[str, Any]:
         names = [name for name in self.names if name not in ("other", "sink_slot")]
@@ -61,101 +163,141 @@ class ClassView:
         }
 
 
-class ExplorerSource(Protocol):
-    """Whatever can be looked at."""
+class ExplorerSource:
+    """Whatever can be looked at; here as one that has neither text nor rows."""
 
     id: str
     model: str  # its label
+    prompts: int = 1  # over how many its numbers are means
+    effects: Sequence[dict[str, Any]] = ()  # of knock-outs: see effects.py
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        raise NotImplementedError
 
     @property
-    def prompts(self) -> int:
-        """Over how many its numbers are means."""
-        ...
-
-    @property
-    def layers(self) -> tuple[int, ...]: ...
+    def layers(self) -> tuple[int, ...]:
+        raise NotImplementedError
 
     @property
     def heads_known(self) -> int:
         """How many heads; 0 where only their mean is known."""
-        ...
+        raise NotImplementedError
 
-    def tokens(self) -> TokenView | None: ...
+    def tokens(self) -> TokenView | None:
+        return None
 
     def capabilities(self) -> dict[str, bool]:
         """`rows`: one row or column at a time; `classes`: any class; `received`: of a key."""
-        ...
+        return dict.fromkeys(("rows", "classes", "received", "kept"), False)
 
-    def classes(self, body: QueriesBody) -> ClassView: ...
+    def classes(self, body: QueriesBody) -> ClassView:
+        raise NotImplementedError
 
     def written(self) -> dict[str, Any] | None:
         """The prompt as it was typed, where that is known: `text` or `messages`."""
-        ...
+        return None
 
     def given_classes(self) -> list[dict[str, str]]:
         """Classes it was measured with, as rules."""
-        ...
+        return []
 
-    def head_measures(self) -> Mapping[str, np.ndarray]: ...
+    def head_measures(self) -> Mapping[str, np.ndarray]:
+        raise NotImplementedError
 
-    def profile(self, layer: int, head: int | None) -> np.ndarray: ...
+    def profile(self, layer: int, head: int | None) -> np.ndarray:
+        """[key]: what each token receives."""
+        raise NotImplementedError
 
-    def line(self, layer: int, token: int, *, column: bool) -> np.ndarray:
-        """[head, token]: a row or a column."""
-        ...
-
-    def lifted(self, layer: int, token: int, *, column: bool) -> np.ndarray:
-        """The same as a ratio to uniform attention."""
-        ...
+    def line(self, layer: int, token: int, *, column: bool, lift: bool = False) -> np.ndarray:
+        """[head, token]: a row or a column; with `lift` as a ratio to uniform attention."""
+        del layer, token, column, lift
+        raise SelectionError(
+            "results hold sums, no queries and keys",
+            next_step="open the model beside them: mindshare explore MODEL RESULTS",
+        )
 
     def recipe(self, body: ClassesBody) -> tuple[str, dict[str, str]]:
         """The command that makes the same, and the files of its study."""
-        ...
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """All that the page needs to know first, numbers by class aside."""
+        tokens, heads = self.tokens(), self.head_measures()
+        return {
+            "id": self.id,
+            "model": self.model,
+            "title": self.title,
+            "layers": list(self.layers),
+            "heads": self.heads_known,
+            "tokens": None if tokens is None else tokens.to_json(),
+            "can": self.capabilities(),
+            "classes": self.given_classes(),
+            "prompt": self.written(),
+            "measures": {name: numbers(x) for name, x in heads.items()},
+            "known": [
+                {"layer": self.layers[layer], "head": head, "name": name}
+                for layer, head, name in known_heads(heads)
+            ],
+            "effects": list(self.effects),
+        }
+
+    def check(self, layer: int, head: int | None = None) -> None:
+        """Refuse a layer or head that is not there."""
+        if layer not in self.layers:
+            allowed = f"{min(self.layers)} to {max(self.layers)}"
+            raise SelectionError(f"there is no layer {layer} here", allowed=allowed)
+        if head is not None:
+            require_below("head", head, self.heads_known)
 
 
-def described(source: ExplorerSource) -> dict[str, Any]:
-    """All that the page needs to know first of a source, numbers by class aside."""
-    tokens = source.tokens()
-    heads = source.head_measures()
-    return {
-        "id": source.id,
-        "model": source.model,
-        "title": source.title,
-        "layers": list(source.layers),
-        "heads": source.heads_known,
-        "tokens": None if tokens is None else tokens.to_json(),
-        "can": source.capabilities(),
-        "classes": source.given_classes(),
-        "prompt": source.written(),
-        "measures": {name: numbers(x) for name, x in heads.items()},
-        "known": [
-            {"layer": source.layers[layer], "head": head, "name": name, "value": round(value, 4)}
-            for layer, head, name, value in known_heads(heads)
-        ],
-    }
+def require_below(what: str, at: int, count: int) -> None:
+    if not 0 <= at < count:
+        allowed = f"0 to {count - 1}" if count else "none: only their mean is known"
+        raise SelectionError(f"there is no {what} {at} here", allowed=allowed)
 
 
-def place_of(layer: int, layers: Sequence[int]) -> int:
-    if layer not in layers:
-        raise SelectionError(
-            f"there is no layer {layer} here", allowed=f"{min(layers)} to {max(layers)}"
-        )
-    return list(layers).index(layer)
+def known_heads(heads: Mapping[str, np.ndarray]) -> list[tuple[int, int, str]]:
+    """(place of the layer, head, name) of heads that the field has a name for."""
+    return [
+        (int(layer), int(head), known[0])
+        for name, values in heads.items()
+        if (known := MEASURES[name].known_as) is not None
+        for layer, head in np.argwhere(values >= known[1])
+    ]
 
 
-def check_token(token: int, count: int) -> int:
-    if not 0 <= token < count:
-        raise SelectionError(f"there is no token {token} here", allowed=f"0 to {count - 1}")
-    return token
+def class_chart(sources: Sequence[ExplorerSource], body: ChartBody, head: int | None) -> Figure:
+    """Classes by layer as a report draws them, of one head or of the mean; sources side by side."""
+    from mindshare.figures import ClassBarsOptions, class_bars
+    from mindshare.tables import SCHEMAS, table
 
-
-def check_head(head: int | None, count: int) -> int | None:
-    if head is not None and not 0 <= head < count:
-        raise SelectionError(
-            f"there is no head {head} here",
-            allowed=f"0 to {count - 1}, or none for their mean" if count else "none: their mean",
-        )
-    return head
+    labels = [one.model for one in sources]
+    if len(set(labels)) < len(labels):
+        labels = [f"{label} {letter}" for label, letter in zip(labels, "AB", strict=False)]
+    queries = "all" if body.token is None else f"token {body.token}"
+    # No spread, no interval, nothing that a test could say: those are in reports.
+    empty = dict.fromkeys(SCHEMAS["summary"].names) | {"queries": queries, "reliable": False}
+    rows: list[dict[str, Any]] = []
+    for source, label in zip(sources, labels, strict=True):
+        view = source.classes(body)
+        if body.measure not in view.measures:
+            raise SelectionError(
+                f"{body.measure!r} is not known here", allowed=", ".join(view.measures)
+            )
+        whole = np.ma.masked_invalid(view.measures[body.measure])  # [layer, head, class]
+        values = whole.mean(1) if head is None else whole[:, head]
+        about = empty | {"model": label, "head": head, "n_absent": 0}
+        about |= dict.fromkeys(("n_prompts", "n_groups"), source.prompts)
+        rows += [
+            about | {"layer": layer, "class": name, "mean": float(values[place, column])}
+            for place, layer in enumerate(source.layers)
+            for column, name in enumerate(view.names)
+            if values[place, column] is not np.ma.masked
+        ]
+    if all(row["class"] == "other" for row in rows):
+        raise SelectionError("there is no class to draw", next_step="paint one, or write a rule")
+    metadata = {"mindshare.measure": body.measure, "mindshare.queries": queries}
+    summary = table("summary", {name: [row[name] for row in rows] for name in empty}, metadata)
+    where = "mean over the heads" if head is None else f"head {head}"
+    return class_bars(summary, ClassBarsOptions(width="page"), about={"heads": where})

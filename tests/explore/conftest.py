@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mindshare_explore.app import create_app
-from mindshare_explore.command import opened
+from mindshare_explore.server import opened
 from mindshare_explore.session import Explorer
 from tests.golden.tiny import build_pair
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from mindshare_explore.bundle import write_bundle
-from mindshare_explore.command import opened
-from mindshare_explore.server import Server
+import mindshare
+from mindshare_explore.page import write_bundle
+from mindshare_explore.server import Server, opened
 from mindshare_explore.session import Explorer
 from tests.browser import axe_script
 
@@ -210,7 +211,7 @@ def test_find_a_head_in_the_map_and_in_the_list(page: Open, map_id: str) -> None
     view = one.evaluate("document.querySelector('mind-explorer').data.view")
     assert (view["layer"], view["head"]) == (layer, head)
     one.get_by_label("measure of the map").select_option("entropy")
-    assert "Entropy: mean over Q of -sum" in one.locator(".words").nth(1).text_content()
+    assert "Entropy: mean over Q of -sum" in one.locator(".right > .words").text_content()
     one.get_by_label("layers that are listed").fill("1-1")
     assert all("layer 1" in text for text in one.locator(f"{HEADS} button").all_inner_texts())
     canvas = one.locator("head-map canvas")
@@ -427,10 +428,79 @@ def test_token_text_never_becomes_html(page: Open) -> None:
 
 
 def test_the_page_is_small(door: TestClient) -> None:
-    from mindshare_explore.app import STATIC
+    from mindshare_explore.page import STATIC
 
     served = [
         one for one in STATIC.iterdir() if one.name.rpartition(".")[2] in ("js", "css", "html")
     ]
     assert sum(len(one.read_bytes()) for one in served) < 300_000
     assert door.get("/static/vega.js").status_code == 200
+
+
+# ── 11: does it matter? ───────────────────────────────────────────────────────────────────────────
+
+
+def test_does_it_matter(page: Open, pair: Path) -> None:
+    """Of a class in a head, of a token in whole layers: the numbers of `mindshare knockout`."""
+    one = page()
+    one.locator(".token").first.wait_for()
+    measure(one, "which ## of ** these")
+    one.get_by_role("button", name="star", exact=True).click()
+    one.get_by_label("head", exact=True).select_option("2")
+    panel = one.locator("matter-panel")
+    panel.get_by_role("button", name="Does it matter?").click()
+    panel.locator("tbody tr").first.wait_for()
+    assert "the answer is" in panel.inner_text()
+    layer = one.evaluate("document.querySelector('mind-explorer').data.view.layer")
+    study = mindshare.knockout(
+        str(pair / "base"), "which ## of ** these", classes={"star": "*"}, answer="greedy",
+        heads="each",
+    )  # fmt: skip
+    rows = [r for r in study.tables["summary"].to_pylist() if (r["layer"], r["head"]) == (layer, 2)]
+    said = panel.locator("tbody tr").first.locator("td.number").inner_text().replace("−", "-")
+    assert float(said) == pytest.approx(rows[0]["mean"], rel=0.01)
+    panel.get_by_role("button", name="Show it in the map of heads").click()
+    assert one.locator(f"{HEADS} td.number").count() == 8
+    assert "Delta logprob: log-probability of the answer" in one.locator(".right").inner_text()
+    one.get_by_label("head", exact=True).select_option("")
+    assert "choose one" in panel.inner_text()
+    one.locator(".token").nth(3).click()
+    one.locator(".bar").get_by_role("button", name="Does it matter?").click()
+    one.get_by_text("token-3 hidden in all heads").wait_for()
+    again = page(one.url[one.url.index("#") :])
+    again.get_by_text("token-3 hidden in all heads").wait_for()  # the link keeps it
+
+
+def test_what_matters_over_several_prompts_has_an_interval(page: Open) -> None:
+    one = page()
+    one.locator(".token").first.wait_for()
+    for text in (f"{n} ## of ** these {n * n}" for n in range(8)):
+        measure(one, text)
+        until(one, f"document.querySelector('mind-explorer').data.a.tokens.text === '{text}'")
+    one.get_by_role("button", name="star", exact=True).click()
+    panel = one.locator("matter-panel")
+    panel.get_by_label("over all").check()
+    panel.get_by_role("button", name="Does it matter?").click()
+    panel.get_by_text("with 95 % intervals").wait_for()
+    assert re.search(r"\[.*, .*\]", panel.locator("td.number").first.inner_text())
+
+
+def test_saved_knock_outs_are_shown(page: Open, pair: Path, tmp_path: Path) -> None:
+    prompts = [f"{n} ## of ** these" for n in range(8)]
+    classes = {one["name"]: one["rule"] for one in STARS}
+    chart = mindshare.knockout(
+        str(pair / "base"), prompts, classes=classes, answer="greedy", heads="each"
+    )
+    chart.save(tmp_path / "hidden", formats=["svg"])
+    file = write_bundle(opened([str(tmp_path / "hidden")]), tmp_path / "page")
+    one = page(address=file.as_uri())
+    one.locator(HEADS).first.click()
+    one.locator(f"{HEADS} button").first.click()
+    one.get_by_text("mean over 8 prompts, with 95 % intervals").wait_for()
+    view = one.evaluate("document.querySelector('mind-explorer').data.view")
+    rows = chart.tables["summary"].to_pylist()
+    keys = (view["layer"], view["head"], view["cls"])
+    (row,) = [r for r in rows if (r["layer"], r["head"], r["class"]) == keys]
+    said = one.locator("matter-panel td.number").first.inner_text().replace("−", "-")
+    numbers = [float(part) for part in re.findall(r"-?[\d.]+(?:e-?\d+)?", said)]
+    assert numbers == pytest.approx([row["mean"], row["low"], row["high"]], rel=0.01)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from mindshare.errors import ModelNotFoundError, SelectionError
-from mindshare_explore.command import opened
+from mindshare_explore.server import opened
 
 from .conftest import MAP
 
@@ -25,7 +25,8 @@ from .conftest import MAP
 @contextmanager
 def started(*words: str) -> Iterator[tuple[str, str, subprocess.Popen[str]]]:
     """(address without the secret, secret, process), on loopback; ended afterwards."""
-    command = [sys.executable, "-m", "mindshare_explore", *words, "--no-browser"]
+    program = Path(sys.executable).parent / "mindshare"
+    command = [str(program), "explore", *words, "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mindshare
-from mindshare_explore.command import opened
+from mindshare_explore.server import opened
 
 from .conftest import MAP, STARS, client_of
 
@@ -78,7 +78,7 @@ def test_results_need_no_torch(results: Path) -> None:
     code = f"""
 import sys
 from starlette.testclient import TestClient
-from mindshare_explore.command import opened
+from mindshare_explore.server import opened
 from mindshare_explore.app import create_app
 app = create_app(opened([{str(results)!r}]), token="t")
 known = {{"Authorization": "Bearer t"}}

@@ -11,7 +11,7 @@ import torch
 
 from mindshare.attention.reference import probabilities
 from mindshare.models import wrap
-from mindshare_explore.measuring import measure
+from mindshare_explore.rows import measure
 from tests.laws import zoo
 
 TOKENS = 37

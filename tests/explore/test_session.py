@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from mindshare_explore.command import opened
+from mindshare_explore.server import opened
 from mindshare_explore.session import Explorer, body_of
-from mindshare_explore.shapes import PromptBody
+from mindshare_explore.source import PromptBody
 
 from .conftest import MAP, STARS, client_of, finish, measured
 

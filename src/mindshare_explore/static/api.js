@@ -21,7 +21,7 @@ export function answerName(method, path, body) {
 }
 
 /** JSON with its keys in order. @param {unknown} value @returns {string} */
-function sorted(value) {
+export function sorted(value) {
   if (Array.isArray(value)) return `[${value.map(sorted).join(",")}]`;
   if (value !== null && typeof value === "object") {
     const entries = Object.entries(value).filter(([, one]) => one !== undefined);

@@ -271,6 +271,29 @@ export class Data extends EventTarget {
     return this.server.measures.find((one) => one.name === name);
   }
 
+  /** What hiding the chosen class does, if that was asked: by head, or by layer where a mean is
+   * chosen. Of the class as its rules are now. @param {Source} source @returns {Effect | null} */
+  effect(source) {
+    const { cls, head } = this.view;
+    const now = api.sorted(classesBody(this.view));
+    const fits = source.effects.filter((one) => one.class === cls && (!one.asked ||
+      api.sorted({ classes: one.asked.classes, spans: one.asked.spans, policy: one.asked.policy }) === now));
+    return fits.filter((one) => one.each === (head !== null)).at(-1) ?? fits.at(-1) ?? null;
+  }
+
+  /** Whether the chosen measure is one of a class. */
+  get ofClass() {
+    return ["class", "effect"].includes(this.measure(this.view.measure)?.level ?? "");
+  }
+
+  /** Fetch a source anew. @param {string} id */
+  async reload(id) {
+    const found = await this.source(id);
+    if (this.a?.id === id) this.a = found;
+    if (this.b?.id === id) this.b = found;
+    this.tell("classes");
+  }
+
   /** [layer][head] of the chosen measure on a side; null where it is not known.
    * @param {"a" | "b"} side @returns {(number | null)[][] | null} */
   grid(side) {
@@ -278,16 +301,20 @@ export class Data extends EventTarget {
     const classes = side === "a" ? this.classesA : this.classesB;
     const { measure, cls } = this.view;
     if (!source) return null;
-    if (this.measure(measure)?.level !== "class") return source.measures[measure] ?? null;
+    if (this.measure(measure)?.level === "effect") return this.effect(source)?.measures[measure]?.mean ?? null;
+    if (!this.ofClass) return source.measures[measure] ?? null;
     const column = classes?.names.indexOf(cls) ?? -1;
     const whole = classes?.measures[measure];
     return !whole || column < 0 ? null : whole.map((heads) => heads.map((one) => one[column] ?? null));
   }
 
-  /** What the map of heads shows, with its scale. */
+  /** What the map of heads shows, with its scale; `byHead`: its columns are heads. */
   map() {
     const { side, measure } = this.view;
     const known = this.measure(measure);
+    const source = this.shown;
+    const effect = source && known?.level === "effect" ? this.effect(source) : null;
+    const byHead = effect ? effect.each : Boolean(source?.heads);
     if (side === "diff" && this.b) {
       const [a, b] = [this.grid("a"), this.grid("b")];
       if (!a || !b || !this.comparison?.heads) return null;
@@ -295,13 +322,13 @@ export class Data extends EventTarget {
         const other = a[l]?.[k];
         return one === null || other === null || other === undefined ? null : one - other;
       }));
-      return { values, scale: Scale.of("difference", values.flat()) };
+      return { values, byHead, scale: Scale.of("difference", values.flat()) };
     }
     const values = this.grid(side === "b" && this.b ? "b" : "a");
     if (!values) return null;
     const kind = known?.unit === "ratio" && known.neutral === 1 ? "ratio"
       : known?.scale === "diverging" && known.neutral === 0 ? "difference"
         : this.view.log ? "log" : "amount";
-    return { values, scale: Scale.of(kind, values.flat()) };
+    return { values, byHead, scale: Scale.of(kind, values.flat()) };
   }
 }

@@ -36,9 +36,9 @@ export function headRows(data) {
   const source = data.shown;
   const found = data.map();
   const { measure, cls, side } = data.view;
-  const name = data.measure(measure)?.level === "class" ? `${measure} of ${cls}` : measure;
+  const name = data.ofClass ? `${measure} of ${cls}` : measure;
   const rows = (found?.values ?? []).flatMap((heads, row) => heads.map((value, head) => [
-    source?.layers[row], source?.heads ? head : "mean", value,
+    source?.layers[row], found?.byHead ? head : "all", value,
   ]));
   return [["layer", "head", side === "diff" ? `difference of ${name}` : name], ...rows];
 }
@@ -90,10 +90,10 @@ export function headsSvg(data) {
     }),
   ]);
   for (let head = 0; head < columns; head += 1) {
-    parts.push(`<text x="${left + (head + 0.5) * wide}" y="16" text-anchor="middle">${source?.heads ? head : "mean"}</text>`);
+    parts.push(`<text x="${left + (head + 0.5) * wide}" y="16" text-anchor="middle">${found?.byHead ? head : "all"}</text>`);
   }
   const { measure, cls } = data.view;
-  const title = `${measure}${data.measure(measure)?.level === "class" ? ` of ${cls}` : ""}, by layer and head: ${data.measure(measure)?.definition ?? ""}`;
+  const title = `${measure}${data.ofClass ? ` of ${cls}` : ""}, by layer and head: ${data.measure(measure)?.definition ?? ""}`;
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${left + columns * wide + 10}" height="${top + rows.length * high + 10}" font-family="sans-serif" font-size="11" fill="#222"><title>${escaped(title)}</title><rect width="100%" height="100%" fill="#fff"/>${parts.join("")}</svg>`;
 }
 

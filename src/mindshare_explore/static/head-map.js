@@ -96,7 +96,7 @@ export class HeadMap extends HTMLElement {
     const stepX = Math.ceil(16 / width);
     context.textAlign = "center";
     for (let column = 0; column < columns; column += stepX) {
-      context.fillText(source.heads ? String(column) : "mean", left + (column + 0.5) * width, 8);
+      context.fillText(found.byHead ? String(column) : "all", left + (column + 0.5) * width, 8);
     }
     found.values.forEach((heads, row) => heads.forEach((value, column) => {
       const [back] = found.scale.paint(value);
@@ -104,7 +104,7 @@ export class HeadMap extends HTMLElement {
       context.fillRect(left + column * width, top + row * height, width - 1, height - 1);
     }));
     this.mark(context, found.values);
-    this.scale.textContent = `${source.heads ? "columns: heads; " : ""}rows: layers; colours: ${found.scale.words()}`;
+    this.scale.textContent = `${found.byHead ? "columns: heads; " : ""}rows: layers; colours: ${found.scale.words()}`;
   }
 
   /** The chosen cell, or the whole row of a mean. @param {CanvasRenderingContext2D} context
@@ -117,7 +117,7 @@ export class HeadMap extends HTMLElement {
     const columns = values[0]?.length ?? 1;
     context.strokeStyle = themed("--mark");
     context.lineWidth = 2;
-    const [x, wide] = view.head === null ? [0, columns] : [view.head, 1];
+    const [x, wide] = view.head === null || columns === 1 ? [0, columns] : [view.head, 1];
     context.strokeRect(left + x * width - 1, top + row * height - 1, wide * width + 1, height + 1);
   }
 
@@ -153,7 +153,7 @@ export class HeadMap extends HTMLElement {
     const source = this.data?.shown;
     if (!cell || !source) return;
     const [row, column] = cell;
-    const head = column < 0 || !source.heads ? null : column;
+    const head = column < 0 || !this.data?.map()?.byHead ? null : column;
     this.data?.views.set({ layer: source.layers[row] ?? 0, head });
     this.tell(cell);
   }
@@ -203,7 +203,7 @@ export class HeadMap extends HTMLElement {
   list() {
     const rows = this.rows();
     const view = this.data?.view;
-    const mean = !this.data?.shown?.heads;
+    const mean = !this.data?.map()?.byHead;
     this.body.replaceChildren(...rows.slice(0, this.count).map(({ layer, head, value, names }) =>
       h("tr", { class: view?.layer === layer && (mean || view.head === head) ? "chosen" : "" },
         h("td", {}, h("button", {

@@ -8,6 +8,7 @@ import { h } from "./dom.js";
 import { ExportPanel } from "./exporting.js";
 import { HeadMap } from "./head-map.js";
 import { MapView } from "./map-view.js";
+import { MatterPanel } from "./matter-panel.js";
 import { MiniMap } from "./mini-map.js";
 import { PromptPanel, sentence } from "./prompt-panel.js";
 import { TokenView } from "./token-view.js";
@@ -26,8 +27,10 @@ class MindExplorer extends HTMLElement {
     this.map = new MapView();
     this.heads = new HeadMap();
     this.classes = new ClassPanel();
+    this.matter = new MatterPanel();
+    this.matter.run = async (ask) => Boolean(await this.prompt.run(ask));
     this.exports = new ExportPanel();
-    for (const part of [this.prompt, this.tokens, this.heads, this.classes, this.exports]) part.data = this.data;
+    for (const part of [this.prompt, this.tokens, this.heads, this.classes, this.matter, this.exports]) part.data = this.data;
     this.exports.classes = this.classes;
     this.classes.check = (body) => (this.data.a && !this.previewed
       ? api.post(`prompts/${encodeURIComponent(this.data.a.id)}/classes`, { ...body, token: null })
@@ -92,8 +95,8 @@ class MindExplorer extends HTMLElement {
     this.chosen.append(h("span", { class: "label" }, ""),
       h("button", { type: "button", onclick: () => this.pin() }, "Pin"),
       h("span", { class: "group", "data-live": "" }, this.insert,
-        h("button", { type: "button", onclick: () => void this.inserted() }, "Measure with it")),
-      h("span", { class: "group", "data-place": "does-it-matter" }));
+        h("button", { type: "button", onclick: () => void this.inserted() }, "Measure with it"),
+        h("button", { type: "button", title: "paints it as a class, and hides that", onclick: () => this.hide() }, "Does it matter?")));
     this.append(
       h("header", {}, h("h1", {}, "mindshare explorer"), this.open),
       this.notice,
@@ -104,7 +107,7 @@ class MindExplorer extends HTMLElement {
             this.log, this.first, this.lift, this.picture),
           h("div", { class: "row", id: "compare" }, h("label", { class: "check" }, "compare with ", this.against), this.elsewhere, this.sides),
           this.mini, this.map, this.tokens, this.painting, this.chosen, this.words,
-          h("h2", {}, "Classes"), this.classes),
+          h("h2", {}, "Classes"), this.classes, this.matter),
         this.right));
     this.right.append(this.head_words, h("div", { class: "row" }, this.measure, this.seen), this.heads, this.definition,
       h("h2", {}, "Take away"), this.exports);
@@ -246,13 +249,14 @@ class MindExplorer extends HTMLElement {
     const known = this.data.server.measures;
     const classes = Object.keys(this.data.shownClasses?.measures ?? {});
     const heads = Object.keys(source?.measures ?? {});
-    const there = [...classes, ...heads];
+    const effects = Object.keys((source && this.data.effect(source))?.measures ?? {});
+    const there = [...classes, ...heads, ...effects];
     this.measure.replaceChildren(...known.filter((one) => there.includes(one.name)).map((one) =>
-      h("option", { value: one.name }, one.level === "class" ? `${one.title} of ${view.cls || "a class"}` : one.title)));
+      h("option", { value: one.name }, ["class", "effect"].includes(one.level) ? `${one.title} of ${view.cls || "a class"}` : one.title)));
     if (this.data.shownClasses && there.length && !there.includes(view.measure)) this.data.views.now.measure = there[0] ?? "mass";
     this.measure.value = this.data.view.measure;
     const chosen = known.find((one) => one.name === this.data.view.measure);
-    this.head_words.textContent = chosen ? `Heads: ${chosen.title.toLowerCase()}${chosen.level === "class" ? ` of ${view.cls}` : ""}${view.side === "diff" ? ", B − A" : ""}` : "Heads";
+    this.head_words.textContent = chosen ? `Heads: ${chosen.title.toLowerCase()}${this.data.ofClass ? ` of ${view.cls}` : ""}${view.side === "diff" ? ", B − A" : ""}` : "Heads";
     this.definition.textContent = chosen && source ? `${chosen.title}: ${chosen.definition}. Q: ${view.seen === "token" ? "the chosen token" : "all tokens"}.${view.side === "diff" ? " Shown is B − A." : ""}` : "";
   }
 
@@ -265,6 +269,7 @@ class MindExplorer extends HTMLElement {
       this.heads.draw();
       this.heads.list();
       this.classes.show(this.data.shownClasses);
+      this.matter.show();
     }
     if (changed.has("token")) this.chose();
   }
@@ -287,6 +292,7 @@ class MindExplorer extends HTMLElement {
     this.controls();
     this.classes.show(this.data.shownClasses);
     this.heads.show();
+    this.matter.show();
     this.show();
     void this.exports.show();
   }
@@ -359,13 +365,28 @@ class MindExplorer extends HTMLElement {
     if (!data.a?.tokens || at === null || !this.insert.value) return;
     const { id } = data.a;
     const body = { at: data.a.tokens.starts[at] ?? 0, text: this.insert.value };
-    await this.prompt.run(() => api.post(`prompts/${id}/insert`, body), "against");
+    await this.compare(() => api.post(`prompts/${id}/insert`, body));
+  }
+
+  /** Measure something and put it beside what is shown. @param {() => Promise<unknown>} ask */
+  async compare(ask) {
+    const id = await this.prompt.run(ask);
+    if (id) this.data.views.set({ against: id, side: "diff", token: null });
+  }
+
+  /** Paint the chosen token as a class of its own, and see what hiding it does. */
+  hide() {
+    const { tokens } = this.data.shown ?? {};
+    const at = this.data.view.token;
+    if (!tokens || at === null) return;
+    this.classes.paint(`token-${at}`, [tokens.starts[at] ?? 0, tokens.stops[at] ?? 0]);
+    void this.matter.ask();
   }
 
   /** @param {string} label */
   async inModel(label) {
     const id = this.data.a?.id;
-    if (id) await this.prompt.run(() => api.post(`prompts/${id}/in-model`, { model: label }), "against");
+    if (id) await this.compare(() => api.post(`prompts/${id}/in-model`, { model: label }));
   }
 }
 

@@ -184,27 +184,29 @@ export class PromptPanel extends HTMLElement {
     const body = this.body();
     this.asked += 1; // a preview on its way is of no use any more
     this.measured = JSON.stringify(body);
-    await this.run(() => api.post("measure", body), "prompt");
+    const id = await this.run(() => api.post("measure", body));
+    const data = this.data;
+    if (!id || !data) this.measured = "";
+    else if (id === data.view.prompt) data.views.set({ model: this.model.value });
+    else {
+      const classes = data.view.classes.filter((one) => !one.rule.startsWith("span:"));
+      data.views.set({ prompt: id, model: this.model.value, token: null, folded: [], against: "", side: "a", spans: {}, classes });
+    }
   }
 
-  /** @param {() => Promise<unknown>} ask @param {"prompt" | "against"} into */
-  async run(ask, into) {
-    const data = this.data;
-    if (!data) return;
+  /** Start a job and follow it; the id of what came of it, "" if nothing did.
+   * @param {() => Promise<unknown>} ask @returns {Promise<string>} */
+  async run(ask) {
     this.go.disabled = true;
     try {
       const job = /** @type {Job} */ (await ask());
       const id = await api.finished(job, (now) => this.follow(now));
-      await data.refresh();
-      if (into === "prompt") {
-        const other = id !== data.view.prompt;
-        const painted = other ? { spans: {}, classes: data.view.classes.filter((one) => !one.rule.startsWith("span:")) } : {};
-        data.views.set({ prompt: id, model: this.model.value, ...(other ? { token: null, folded: [], against: "", side: "a", ...painted } : {}) });
-      } else data.views.set({ against: id, side: "diff", token: null, measure: data.view.measure });
+      await this.data?.refresh();
       this.dispatchEvent(new Event("measured"));
+      return id;
     } catch (error) {
       this.said.textContent = sentence(error);
-      if (into === "prompt") this.measured = "";
+      return "";
     } finally {
       this.follow(null);
     }
@@ -219,7 +221,7 @@ export class PromptPanel extends HTMLElement {
     if (!job) return;
     if (job.total) this.bar.value = job.done / job.total;
     else this.bar.removeAttribute("value");
-    const layers = job.total ? `, layer ${job.done} of ${job.total}` : "";
+    const layers = job.total > 1 ? `, ${job.done} of ${job.total}` : "";
     this.said.textContent = on ? `${job.state === "waiting" ? "waiting for another job" : job.doing}${layers}` : job.seconds === null ? "" : `measured in ${job.seconds.toFixed(1)} s`;
   }
 

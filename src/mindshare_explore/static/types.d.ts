@@ -18,7 +18,20 @@ interface Classes {
 
 interface ClassRule { name: string; rule: string }
 
-interface Known { layer: number; head: number; name: string; value: number }
+interface Known { layer: number; head: number; name: string }
+
+interface Effect {
+  class: string;
+  each: boolean;
+  queries: string;
+  prompts: number;
+  fewest: number;
+  layers: number[];
+  answers: string[];
+  logprob: number | null;
+  asked: { classes: ClassRule[]; spans: Record<string, [number, number][]>; policy: string } | null;
+  measures: Record<string, Record<"mean" | "low" | "high", (number | null)[][]>>;
+}
 
 interface Source {
   id: string;
@@ -32,6 +45,7 @@ interface Source {
   prompt: { text?: string; messages?: { role: string; content: string }[] } | null;
   measures: Record<string, (number | null)[][]>;
   known: Known[];
+  effects: Effect[];
 }
 
 interface Measure {
@@ -40,7 +54,6 @@ interface Measure {
   level: string;
   definition: string;
   short: string;
-  latex: string;
   unit: string;
   neutral: number | null;
   scale: string;

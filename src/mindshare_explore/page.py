@@ -1,7 +1,7 @@
-"""The page with the answers of the door recorded: a folder, a ZIP or one HTML text.
+"""The page's files, and copies of it with the server's answers recorded: folder, ZIP, HTML text.
 
-Modules become one classic script, since browsers load no modules from files. What was not recorded
-(rows that nobody pinned, new classes) is refused by the page itself, in words.
+In a copy the modules are one classic script, since browsers load no modules from files. What was
+not recorded (rows that nobody pinned, new classes) is refused by the page itself, in words.
 """
 
 from __future__ import annotations
@@ -9,20 +9,40 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
+import threading
 import zipfile
-from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
+from platformdirs import user_cache_path
+
 from mindshare.errors import MindshareError
-from mindshare.folders import MANIFEST, whole_folder, write_manifest
+from mindshare.folders import whole_folder, write_manifest
 from mindshare_explore.session import Explorer
-from mindshare_explore.shapes import BundleBody, ChartBody, ClassesBody, QueriesBody, numbers
-from mindshare_explore.source import ExplorerSource, described
+from mindshare_explore.source import (
+    BundleBody,
+    ChartBody,
+    ClassesBody,
+    ExplorerSource,
+    QueriesBody,
+    class_chart,
+    numbers,
+)
+
+STATIC = files("mindshare_explore") / "static"
+_KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html", "svg": "image/svg+xml"}
+_VEGA = "import sys; from mindshare.figures.render import script; sys.stdout.write(script())"
+_vega_lock = threading.Lock()
 
 _MODULES = (
     *("api", "view", "colour", "dom", "data", "token-view", "head-map", "mini-map", "map-view"),
-    *("class-panel", "prompt-panel", "exporting", "main"),
+    *("class-panel", "prompt-panel", "matter-panel", "exporting", "main"),
 )
 _EXPORT = re.compile(r"^export (?:async )?(?:class|function|const) (\w+)", re.MULTILINE)
 _NAMED = re.compile(r'^import \{ ([^}]+) \} from "\./([\w-]+)\.js";$', re.MULTILINE)
@@ -30,10 +50,48 @@ _WHOLE = re.compile(r'^import \* as (\w+) from "\./([\w-]+)\.js";$', re.MULTILIN
 _LAYERS_OF_PROFILES = 40  # whose received profiles are recorded, mean of the heads
 
 
+def static_file(name: str) -> tuple[bytes, str] | None:
+    """(content, media type) of a file that browsers may ask for."""
+    if name == "vega.js":
+        return vega(), _KINDS["js"]
+    kind = _KINDS.get(name.rpartition(".")[2])
+    if kind is None or name not in {one.name for one in STATIC.iterdir()}:
+        return None
+    return (STATIC / name).read_bytes(), kind
+
+
+def vega() -> bytes:
+    """Vega, Vega-Lite and Vega-Embed as one script, which defines `vegaEmbed`."""
+    with _vega_lock:
+        return _made_vega()
+
+
+@cache
+def _made_vega() -> bytes:
+    """From vl-convert, kept in the user's cache.
+
+    Making it takes 1.4 s in which no other Python thread runs, so a process of its own does it,
+    once for each version of vl-convert.
+    """
+    file = user_cache_path("mindshare") / f"vega-{version('vl-convert-python')}.js"
+    if file.is_file() and file.stat().st_size > 0:
+        return file.read_bytes()
+    made = subprocess.run([sys.executable, "-c", _VEGA], capture_output=True, check=True).stdout
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=file.parent, delete=False) as unfinished:
+            unfinished.write(made)
+        Path(unfinished.name).rename(file)
+    except OSError:
+        pass  # a cache that can't be written costs time, nothing else
+    return made
+
+
+# ── copies ────────────────────────────────────────────────────────────────────────────────────────
+
+
 def script() -> str:
     """All modules as one script, each in a function of its own."""
-    from mindshare_explore.app import STATIC
-
     parts = []
     for name in _MODULES:
         text = (STATIC / f"{name}.js").read_text(encoding="utf-8")
@@ -63,84 +121,65 @@ def recorded(
     explorer: Explorer, sources: list[ExplorerSource], body: BundleBody | None = None
 ) -> dict[str, Any]:
     """Answers by name: everything that the page asks without choosing a token, and the pins."""
-    from mindshare_explore.app import state
-
     kept = {one.id for one in sources}
-    about = state(explorer) | {"models": [], "kept_bytes": 0}
+    about = explorer.state() | {"models": [], "kept_bytes": 0}
     about["prompts"] = [one for one in about["prompts"] if one["id"] in kept]
     answers: dict[str, Any] = {name_of("GET", "state"): about}
-    classes = ClassesBody() if body is None else body.classes
+    body = body or BundleBody()
     for source in sources:
-        told = described(source)
-        told["can"] = told["can"] | {"classes": False, "rows": bool(body and body.pins)}
-        told["classes"] = told["classes"] or [one.model_dump() for one in classes.classes]
+        told = source.to_json()
+        told["can"] |= {"classes": False, "rows": bool(body.pins)}
+        told["classes"] = told["classes"] or [one.model_dump() for one in body.classes.classes]
         answers[name_of("GET", f"prompts/{source.id}")] = told
-        answers |= _of_classes(source, classes)
-        answers |= dict(_profiles(source))
-        for layer, token in body.pins if body is not None else ():
-            answers |= dict(_pinned(source, layer, token))
-    for a in sources:
-        for b in sources:
-            if a is not b:
-                answers[name_of("POST", "compare", {"a": a.id, "b": b.id})] = _pair(explorer, a, b)
+        answers |= _of_classes(source, body.classes) | _lines(source, body.pins)
+        for other in sources:
+            if other is not source:
+                asked = {"a": source.id, "b": other.id}
+                answers[name_of("POST", "compare", asked)] = explorer.compare(source.id, other.id)
     return answers
 
 
 def _of_classes(source: ExplorerSource, classes: ClassesBody) -> dict[str, Any]:
     # The page asks a bundle without rules: its classes are those that were recorded.
     asked: dict[str, Any] = {"classes": [], "spans": {}, "policy": "priority", "token": None}
-    given = classes if source.capabilities()["classes"] else ClassesBody()
-    view = source.classes(QueriesBody(**given.model_dump(), token=None))
+    given = (classes if source.capabilities()["classes"] else ClassesBody()).model_dump()
+    view = source.classes(QueriesBody(**given))
     path = f"prompts/{source.id}"
     answers = {name_of("POST", f"{path}/classes", asked): view.to_json()}
     for measure in view.measures:
-        body = ChartBody.model_validate({**given.model_dump(), "measure": measure})
         name = name_of("POST", f"{path}/chart", asked | {"measure": measure, "against": None})
-        answers |= _chart(source, body, name)
-    command, files = source.recipe(given)
-    for rules in ([], source.given_classes(), [one.model_dump() for one in given.classes]):
+        try:
+            answers[name] = chart_json([source], ChartBody(**given, measure=measure))
+        except MindshareError:  # no class that could be drawn
+            break
+    command, texts = source.recipe(ClassesBody(**given))
+    for rules in ([], source.given_classes(), given["classes"]):
         asked_for: dict[str, Any] = {"classes": rules, "spans": {}, "policy": "priority"}
-        answers[name_of("POST", f"{path}/recipe", asked_for)] = {"command": command, "files": files}
+        answers[name_of("POST", f"{path}/recipe", asked_for)] = {"command": command, "files": texts}
     return answers
 
 
-def _chart(source: ExplorerSource, body: ChartBody, name: str) -> dict[str, Any]:
-    from mindshare_explore.charts import class_chart
-
-    try:
-        figure = class_chart([source], body)
-    except MindshareError:  # no class that could be drawn
-        return {}
-    texts = {"definition": figure.definition, "description": figure.description}
-    return {name: {"spec": figure.spec, "title": figure.title, **texts}}
+def chart_json(
+    sources: list[ExplorerSource], body: ChartBody, head: int | None = None
+) -> dict[str, Any]:
+    figure = class_chart(sources, body, head)
+    return {name: getattr(figure, name) for name in ("spec", "title", "definition", "description")}
 
 
-def _profiles(source: ExplorerSource) -> Iterator[tuple[str, Any]]:
-    if source.capabilities()["received"]:
+def _lines(source: ExplorerSource, pins: list[list[int]]) -> dict[str, Any]:
+    """What every key received, and a pinned token's row and column in every head and their mean."""
+    can, path = source.capabilities(), f"prompts/{source.id}"
+    lines = {}
+    if can["received"]:
         for layer in source.layers[:_LAYERS_OF_PROFILES]:
-            values = numbers(source.profile(layer, None), 4)
-            yield name_of("GET", f"prompts/{source.id}/received?layer={layer}"), {"values": values}
-
-
-def _pinned(source: ExplorerSource, layer: int, token: int) -> Iterator[tuple[str, Any]]:
-    """A row and a column in every head, and in their mean."""
-    if not source.capabilities()["rows"]:
-        return
-    for direction in ("row", "column"):
-        whole = source.line(layer, token, column=direction == "column")
-        path = f"prompts/{source.id}/{direction}?layer={layer}&token={token}"
-        yield name_of("GET", path), {"values": numbers(whole.mean(0), 5)}
-        for head, one in enumerate(whole):
-            yield name_of("GET", f"{path}&head={head}"), {"values": numbers(one, 5)}
-
-
-def _pair(explorer: Explorer, a: ExplorerSource, b: ExplorerSource) -> dict[str, Any]:
-    same = a.layers == b.layers and a.heads_known == b.heads_known
-    if a.capabilities()["rows"] and b.capabilities()["rows"]:
-        from mindshare_explore.versions import compared
-
-        return compared(explorer, a, b)  # type: ignore[arg-type]
-    return {"kind": "classes", "heads": same, "pairs": None, "parts": None}
+            lines[f"{path}/received?layer={layer}"] = numbers(source.profile(layer, None), 4)
+    for layer, token in pins if can["rows"] else ():
+        for direction in ("row", "column"):
+            whole = source.line(layer, token, column=direction == "column")
+            name = f"{path}/{direction}?layer={layer}&token={token}"
+            lines[name] = numbers(whole.mean(0), 5)
+            lines |= {f"{name}&head={head}": numbers(one, 5) for head, one in enumerate(whole)}
+    return {name_of("GET", name): {"values": values} for name, values in lines.items()}
 
 
 # ── where it goes ─────────────────────────────────────────────────────────────────────────────────
@@ -150,9 +189,6 @@ def files_of(
     explorer: Explorer, sources: list[ExplorerSource], body: BundleBody | None = None
 ) -> dict[str, str]:
     """The files of a bundle, by name."""
-    from mindshare_explore.app import STATIC
-    from mindshare_explore.vega import vega
-
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     module = '<script type="module" src="static/main.js"></script>'
     scripts = ("data.js", "explorer.js")
@@ -169,7 +205,8 @@ def files_of(
         .replace('"static/vega.js"', '"vega.js"')
         .replace('script.type = "module";', 'script.type = "text/javascript";'),
         "data.js": f"window.MINDSHARE_BUNDLE = {_json(data)};\n",
-        "vega.js": _classic(vega().decode()),
+        # In a function of its own, so that its names stay inside.
+        "vega.js": f"(() => {{\n{vega().decode()}\n}})();\n",
     }
 
 
@@ -177,11 +214,6 @@ def _json(data: Any) -> str:
     """JSON that is safe inside a script, whatever the tokens say."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _classic(text: str) -> str:
-    """The Vega bundle in a function of its own, so that its names stay inside."""
-    return f"(() => {{\n{text}\n}})();\n"
 
 
 def write_bundle(explorer: Explorer, folder: Path, *, replace: bool = False) -> Path:
@@ -228,6 +260,3 @@ def one_page(
         page = page.replace(f'<script defer src="{name}"></script>', "")
         page = page.replace("</body>", f"<script>{text}</script></body>")
     return page
-
-
-__all__ = ["MANIFEST", "name_of", "one_page", "recorded", "script", "write_bundle", "zipped"]

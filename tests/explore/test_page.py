@@ -13,8 +13,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from mindshare.errors import MindshareError
-from mindshare_explore.bundle import name_of, one_page, script, write_bundle
-from mindshare_explore.command import opened
+from mindshare_explore.page import name_of, one_page, script, write_bundle
+from mindshare_explore.server import opened
 from mindshare_explore.session import Explorer
 
 from .conftest import STARS, measured

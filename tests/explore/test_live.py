@@ -9,7 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import mindshare
-from mindshare_explore.sums import KeySums, known_heads
+from mindshare_explore.live import KeySums
+from mindshare_explore.source import known_heads
 
 from .conftest import MAP, STARS
 
@@ -73,4 +74,4 @@ def test_heads_are_named_by_what_they_do() -> None:
         "first_token": np.array([[0.4, 0.2]]),
         "entropy": np.array([[9.0, 9.0]]),
     }
-    assert known_heads(heads) == [(0, 1, "previous token", 0.9), (0, 0, "sink", 0.4)]
+    assert known_heads(heads) == [(0, 1, "previous token"), (0, 0, "sink")]
