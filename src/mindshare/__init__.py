@@ -21,7 +21,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mindshare.api import Chart, head_map, insertion, knockout, parts, shares
+    from mindshare.api.charts import Chart, head_map, shares
+    from mindshare.api.insertion import insertion
+    from mindshare.api.knockout import knockout
+    from mindshare.api.parts import parts
     from mindshare.attention.capture import Capture, CaptureOptions, capture
     from mindshare.errors import MindshareError
     from mindshare.models import LoadedModel, load, wrap
@@ -36,7 +39,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Capture": "attention.capture",
     "CaptureOptions": "attention.capture",
-    "Chart": "api",
+    "Chart": "api.charts",
     "Classes": "tokens",
     "LoadedModel": "models",
     "Measurement": "study",
@@ -48,15 +51,15 @@ _HOME = {
     "attention_window": "study",
     "capture": "attention.capture",
     "explore": "",  # a package of its own
-    "head_map": "api",
-    "insertion": "api",
+    "head_map": "api.charts",
+    "insertion": "api.insertion",
     "keep_memory": "models.processor",
-    "knockout": "api",
+    "knockout": "api.knockout",
     "load": "models",
     "measure": "study",
-    "parts": "api",
+    "parts": "api.parts",
     "read": "study.measurement",
-    "shares": "api",
+    "shares": "api.charts",
     "wrap": "models",
 }
 

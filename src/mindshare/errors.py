@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from functools import lru_cache
 from types import NoneType, UnionType
@@ -126,6 +125,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """`"; did you mean 'x'?"` for the known word closest to this one, or nothing."""
     if not isinstance(word, str) or len(word) > _TAIL:  # no slip, and slow to compare
         return ""
+    from difflib import get_close_matches
+
     close = get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mindshare.api import Chart
 from mindshare.api.candidates import Candidate, Loading, candidates
+from mindshare.api.charts import Chart
 from mindshare.api.comparison import Comparison, Progress, compare
 from mindshare.facts.cells import Key, charts_of, metadata
 from mindshare.facts.find import claims, contrasted, facts_of

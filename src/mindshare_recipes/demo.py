@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from mindshare.api import Chart
+    from mindshare.api.charts import Chart
     from mindshare.cli.screen import Summary
     from mindshare.figures.figure import BackgroundProcess
     from mindshare.models import LoadedModel
@@ -154,7 +154,7 @@ def _doing(what: str, unit: str) -> Iterator[Any]:
 
 def _map(model: LoadedModel, folder: Path, quick: bool) -> Chart:
     """One map, one model: shown by token class, measured, drawn."""
-    from mindshare.api import shares
+    from mindshare.api.charts import shares
     from mindshare.cli.preview import show_classed
     from mindshare.cli.screen import say_lines, show_tables, stdout
     from mindshare.prompts import Prompt

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mindshare.api import Chart, insertion
+from mindshare.api.charts import Chart
 from mindshare.api.comparison import Progress
-from mindshare.api.insertion import MAPS
+from mindshare.api.insertion import MAPS, insertion
 from mindshare.facts import Fact, Key, Number, Sentence, evidence, sentence
 from mindshare.facts.cells import EVENNESS, Cell, Numbers, charts_of
 from mindshare.facts.find import COMPARED, contrasted, level, levels, results

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mindshare.api import Chart, knockout
 from mindshare.api.candidates import Loading
+from mindshare.api.charts import Chart
+from mindshare.api.knockout import knockout
 from mindshare.facts.cells import Number
 from mindshare.facts.sentences import count, value, where
 from mindshare.prompts import Prompt

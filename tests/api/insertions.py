@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mindshare.api import Chart, insertion
 from mindshare.api.candidates import Loading
-from mindshare.api.insertion import MAPS
+from mindshare.api.charts import Chart
+from mindshare.api.insertion import MAPS, insertion
 from mindshare.figures import Figure
 from mindshare.prompts import Prompt
 from mindshare.stats import Resampling

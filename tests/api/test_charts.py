@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from mindshare.api import head_map, insertion, shares
 from mindshare.api.candidates import Loading
-from mindshare.api.charts import total_mass
+from mindshare.api.charts import head_map, shares, total_mass
+from mindshare.api.insertion import insertion
 from mindshare.cli.measure import largest_lines
 from mindshare.errors import OutputError, PromptError, SelectionError
 from mindshare.figures import Figure

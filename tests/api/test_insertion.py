@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
-from mindshare.api import Chart, insertion
 from mindshare.api.candidates import Candidate, Loading
+from mindshare.api.charts import Chart
 from mindshare.api.insertion import (
     MAPS,
     RANKED_BY,
     check_heads,
     check_labels,
     heads_of,
+    insertion,
     top_heads,
 )
 from mindshare.errors import ModelFileError, PromptError, SelectionError

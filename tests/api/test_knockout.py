@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindshare.api import knockout
 from mindshare.api.candidates import Loading, candidates
-from mindshare.api.knockout import cost, largest_heads
+from mindshare.api.knockout import cost, knockout, largest_heads
 from mindshare.errors import ClassRuleError, PromptError, SelectionError
 from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt

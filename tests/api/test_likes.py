@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from mindshare.api import Chart, insertion, shares
 from mindshare.api.candidates import Loading
+from mindshare.api.charts import Chart, shares
+from mindshare.api.insertion import insertion
 from mindshare.api.likes import LIKES
 from mindshare.errors import SelectionError
 from mindshare.prompts import Prompt

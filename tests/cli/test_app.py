@@ -69,9 +69,11 @@ def test_an_added_command_that_is_broken_breaks_nothing_else(
     from importlib.metadata import EntryPoint
 
     broken = EntryPoint("extra", "no_such_package:extra", "mindshare.commands")
-    monkeypatch.setattr(app, "entry_points", lambda **_: [broken])
-    ran = mindshare("models", "--json")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [broken])
+    assert mindshare("models", "--json").code == 0
+    ran = mindshare("--help")
     assert ran.code == 0
+    assert "models" in ran.out
     assert "no_such_package" in ran.err
 
 

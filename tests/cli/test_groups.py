@@ -21,7 +21,6 @@ from mindshare.cli.groups import (
     Call,
     Command,
     command,
-    group,
     option,
     read_study,
     study_files,
@@ -34,8 +33,7 @@ from mindshare.prompts import DataSource, Prompt
 seen: list[tuple[Call, NewLook]] = []
 
 
-@group("How it looks")
-class NewLook(LookOptions):
+class NewLook(LookOptions, panel="How it looks"):
     """A group with new fields of every kind."""
 
     y_title: str | None = option(None, "A title of the axis.")
@@ -132,7 +130,7 @@ def test_two_groups_with_one_name_are_refused() -> None:
     def twice(look: LookOptions, other: NewLook) -> None: ...
 
     with pytest.raises(ValueError, match="width"):
-        Command(twice)
+        _ = Command(twice).__signature__
 
 
 # Study files.

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mindshare.api import Chart
+from mindshare.api.charts import Chart
 from mindshare.stats import RESPONSE, Resampling, estimate
 from mindshare.tables import table
 from mindshare_recipes.meaningless_tokens import PROBLEMS, SYSTEM, answers, problem_prompts

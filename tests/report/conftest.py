@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mindshare.api import insertion, shares
 from mindshare.api.candidates import Loading
-from mindshare.api.insertion import MAPS
+from mindshare.api.charts import shares
+from mindshare.api.insertion import MAPS, insertion
 from mindshare.prompts import Prompt
 from mindshare.report.saved import SavedResults, read_saved
 from mindshare.stats import Resampling

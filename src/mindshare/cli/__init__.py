@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from mindshare.errors import NO_ROOM, MindshareError, OutputError, screenful
@@ -28,9 +29,6 @@ BUG = "This is a bug in mindshare. Please report it with the command and the lin
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 done, 2 the user can mend it, 130 interrupted, 1 a bug."""
     try:
-        from mindshare.models.processor import keep_memory
-
-        keep_memory()
         code = run(arguments)
     except KeyboardInterrupt:  # while modules were imported
         code = INTERRUPTED
@@ -41,7 +39,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     from mindshare.cli.app import command
 
-    return run_command(command, arguments, name="mindshare")
+    given = sys.argv[1:] if arguments is None else arguments
+    chosen = next((word for word in given if not word.startswith("-")), "")
+    return run_command(partial(command, chosen), arguments, name="mindshare")
 
 
 def run_command(

@@ -6,8 +6,6 @@ may add theirs: an entry point of the group `mindshare.commands`.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,8 +52,7 @@ def run(
         **vars(where),
     }  # a file says none of these
     for name, group in groups.items():
-        names = {field.name for field in fields(group)}
-        groups[name] = replace(group, **{n: v for n, v in typed.items() if n in names})
+        groups[name] = group.having(**{n: v for n, v in typed.items() if n in group.options})
     try:
         saved.run(groups)
     except MindshareError as error:
@@ -68,8 +65,12 @@ def run(
 COMMANDS: tuple[Any, ...] = (models, tokens, *RUNNABLE.values(), run, status, runs, redraw, report)
 
 
-def command() -> Any:
-    """The whole command line as one click command."""
+def command(chosen: str | None = None) -> Any:
+    """The whole command line as one click command.
+
+    With a word that was `chosen`, other commands than that have their help alone: to build the
+    options of all of them takes longer than all the rest.
+    """
     app = typer.Typer(
         name="mindshare",
         add_completion=False,
@@ -78,14 +79,34 @@ def command() -> Any:
         rich_markup_mode="rich",
     )
     app.callback()(_start)
-    for function in COMMANDS:
-        app.command()(function)
-    for added in entry_points(group="mindshare.commands"):
+    own = {_name(function): function for function in COMMANDS}
+    for name, function in (own if chosen in own else own | _added()).items():
+        app.command(name)(function if chosen in (None, name) else _help_alone(function))
+    return typer.main.get_command(app)
+
+
+def _name(function: Any) -> str:
+    return function.__name__.replace("_", "-")  # type: ignore[no-any-return]
+
+
+def _added() -> dict[str, Any]:
+    """Commands of other packages, by name."""
+    from importlib import metadata
+
+    found = {}
+    for added in metadata.entry_points(group="mindshare.commands"):
         try:
-            app.command(added.name)(added.load())
+            found[added.name] = added.load()
         except ImportError as error:  # another package's trouble is not this one's
             warn(f"the command {added.name} ({added.value}) can't be loaded: {error}")
-    return typer.main.get_command(app)
+    return found
+
+
+def _help_alone(function: Any) -> Any:
+    def unbuilt() -> None: ...
+
+    unbuilt.__doc__ = function.__doc__
+    return unbuilt
 
 
 def _show_version(asked: bool) -> None:

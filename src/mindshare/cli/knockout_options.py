@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindshare.cli.groups import group, option
+from mindshare.cli.groups import option
 from mindshare.cli.options import WHAT, ClassOptions, LayerOptions, parse_selection
 from mindshare.measures import at_level
 
 
-@group(WHAT)
-class KnockoutOptions(LayerOptions, ClassOptions):
+class KnockoutOptions(LayerOptions, ClassOptions, panel=WHAT):
     """What is hidden from whom: keywords of `knockout`."""
 
     measure: str = option("delta_logprob", f"What is drawn: {', '.join(at_level('effect'))}.")

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindshare.cli.groups import argument, group, option
+from mindshare.cli.groups import Group, argument, option
 from mindshare.errors import ClassRuleError, SelectionError, nearest
 from mindshare.measures import MEASURES, at_level
 
@@ -32,8 +32,7 @@ QUERIES = "Which tokens are asked where they look: all, last, span:NAME, class:N
 _RANGE = re.compile(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", re.ASCII)
 
 
-@group(MODEL)
-class TrustOptions:
+class TrustOptions(Group, panel=MODEL):
     trust_remote_code: bool = option(
         False,
         "Run Python code that comes with the model.",
@@ -41,30 +40,26 @@ class TrustOptions:
     )
 
 
-@group(MODEL)
-class AdapterOption:
+class AdapterOption(Group, panel=MODEL):
     adapter: str | None = option(
         None, "A PEFT adapter to merge into the model, or into each.", metavar="PATH"
     )
 
 
-@group(MODEL)
-class TokenizerOptions(TrustOptions, AdapterOption):
+class TokenizerOptions(TrustOptions, AdapterOption, panel=MODEL):
     """A model whose weights are not needed; an adapter may bring a tokenizer of its own."""
 
     model: str = argument("MODEL", ONE_MODEL)
 
 
-@group(MODEL)
-class WeightsOptions(AdapterOption):
+class WeightsOptions(AdapterOption, panel=MODEL):
     """How weights are loaded, the same for every command that needs them."""
 
     dtype: str = option("float32", "float32, bfloat16 or float16.")
     device: str = option("cpu", "cpu, cuda, cuda:1, …")
 
 
-@group()
-class ClassOptions:
+class ClassOptions(Group):
     class_: tuple[str, ...] = option(
         (),
         "A token class, repeatable; the first that matches wins. RULE: characters (#*), "
@@ -77,13 +72,11 @@ class ClassOptions:
     )
 
 
-@group(WHAT)
-class LayerOptions:
+class LayerOptions(Group, panel=WHAT):
     layers: str = option("all", "Which layers.", metavar=RANGES)
 
 
-@group(WHAT)
-class ChunkOption:
+class ChunkOption(Group, panel=WHAT):
     chunk_tokens: int | None = option(
         None,
         "Feed the prompt in pieces of N tokens: less memory; pieces that several prompts begin "
@@ -93,13 +86,11 @@ class ChunkOption:
     )
 
 
-@group(WHAT)
-class ClassStudy(LayerOptions, ClassOptions, ChunkOption):
+class ClassStudy(LayerOptions, ClassOptions, ChunkOption, panel=WHAT):
     """What every study by token class has in common."""
 
 
-@group(WHAT)
-class StudyOptions(ClassStudy):
+class StudyOptions(ClassStudy, panel=WHAT):
     """What `measure` measures."""
 
     measure: tuple[str, ...] = option(
@@ -134,8 +125,7 @@ class StudyOptions(ClassStudy):
         }
 
 
-@group(WHAT)
-class TopOption:
+class TopOption(Group, panel=WHAT):
     top: int | None = option(
         None,
         "The N heads, or layers, that change most: listed for two models (default: 5), drawn for "
@@ -144,8 +134,7 @@ class TopOption:
     )
 
 
-@group(WHAT)
-class ChartStudy(ClassStudy, TopOption):
+class ChartStudy(ClassStudy, TopOption, panel=WHAT):
     """What a chart of token classes shows. Every field is a keyword of the function that draws."""
 
     measure: str = option(
@@ -180,8 +169,7 @@ class ChartStudy(ClassStudy, TopOption):
         return words | {"layers": parse_selection(self.layers, "--layers")}
 
 
-@group(WHAT)
-class LikeOption:
+class LikeOption(Group, panel=WHAT):
     like: str | None = option(
         None,
         "Draw a published chart's own picture, and measure what it shows: seed-000 (shares), "
@@ -190,16 +178,14 @@ class LikeOption:
     )
 
 
-@group(WHAT)
-class SharesStudy(ChartStudy, LikeOption):
+class SharesStudy(ChartStudy, LikeOption, panel=WHAT):
     heads: str = option("mean", "Their mean, all of them, or some.", metavar=RANGES)
 
     def definition(self) -> dict[str, Any]:
         return super().definition() | {"heads": parse_selection(self.heads, "--heads")}
 
 
-@group(WHAT)
-class HeadMapStudy(ChartStudy):
+class HeadMapStudy(ChartStudy, panel=WHAT):
     show: str | None = option(
         None, "The class to draw; needed if there are several.", metavar="NAME"
     )
@@ -224,8 +210,7 @@ class HeadMapStudy(ChartStudy):
         return names[0]
 
 
-@group(WHAT)
-class PartsStudy(LayerOptions, ChunkOption):
+class PartsStudy(LayerOptions, ChunkOption, panel=WHAT):
     """Keywords of `parts`."""
 
     layers: str = option("all", "The layers that the mean is over.", metavar="0,5-9|all")
@@ -235,8 +220,7 @@ class PartsStudy(LayerOptions, ChunkOption):
         return vars(self) | {"layers": parse_selection(self.layers, "--layers")}
 
 
-@group(WHAT)
-class InsertStudy(LayerOptions, TopOption, LikeOption):
+class InsertStudy(LayerOptions, TopOption, LikeOption, panel=WHAT):
     """What is inserted, and which heads are looked at: keywords of `insertion`."""
 
     insert: tuple[str, ...] = option(
@@ -317,8 +301,7 @@ class InsertStudy(LayerOptions, TopOption, LikeOption):
         return {name: ",".join(h for model, _, h in named if model == name) for name in names}
 
 
-@group(LOOK)
-class LookOptions:
+class LookOptions(Group, panel=LOOK):
     """How a chart looks. Every field is a keyword of the function that draws."""
 
     width: str | None = option(
@@ -390,8 +373,7 @@ def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-@group(LOOK)
-class InsertLook(LookOptions):
+class InsertLook(LookOptions, panel=LOOK):
     maps: str = option(
         "amplitude",
         "Response numbers to draw by layer and head: amplitude, shape, entropy_change, "
@@ -414,8 +396,7 @@ class InsertLook(LookOptions):
         return self.style() | {"maps": maps} | {"drop_first": self.drop_first, "show": self.show}
 
 
-@group(RESULTS, apart=True)
-class WriteOptions:
+class WriteOptions(Group, panel=RESULTS, apart=True):
     """Where results go and how much is said: no part of a study."""
 
     out: Path | None = option(
@@ -427,8 +408,7 @@ class WriteOptions:
     quiet: bool = option(False, "Print only where the results are.")
 
 
-@group(RESULTS, apart=True)
-class FormatOptions:
+class FormatOptions(Group, panel=RESULTS, apart=True):
     formats: str | None = option(
         None,
         "Of each figure: png, svg, pdf, csv, html (a page with tooltips), parquet, json "
@@ -447,7 +427,6 @@ class FormatOptions:
         return words
 
 
-@group()
 class RedrawOptions(LookOptions, FormatOptions):
     results: Path = argument("RESULTS", "A folder that mindshare wrote.")
     figure: tuple[str, ...] = option(
@@ -456,8 +435,7 @@ class RedrawOptions(LookOptions, FormatOptions):
     quiet: bool = option(False, "Print only the names of the figures.", panel=RESULTS)
 
 
-@group(RESULTS, apart=True)
-class ReportOptions(WriteOptions):
+class ReportOptions(WriteOptions, panel=RESULTS, apart=True):
     results: tuple[Path, ...] = argument("RESULT...", "Folders that mindshare wrote.")
     out: Path = option(Path("report"), "The folder to write.", metavar="DIR")
     format: tuple[str, ...] = option(
@@ -466,8 +444,7 @@ class ReportOptions(WriteOptions):
     title: str | None = option(None, "A title of your own.", metavar="TEXT")
 
 
-@group(RESULTS, apart=True)
-class RunOutput(WriteOptions):
+class RunOutput(WriteOptions, panel=RESULTS, apart=True):
     progress: str = option(
         "auto",
         "How far it is, with --data: auto (a bar on a terminal), json (lines on stderr, for "
@@ -475,8 +452,7 @@ class RunOutput(WriteOptions):
     )
 
 
-@group(RESULTS, apart=True)
-class OutputOptions(RunOutput):
+class OutputOptions(RunOutput, panel=RESULTS, apart=True):
     save_study: Path | None = option(
         None,
         "Write what is asked for as a study file for `mindshare run`, and measure nothing.",
@@ -484,8 +460,7 @@ class OutputOptions(RunOutput):
     )
 
 
-@group(WHERE, apart=True)
-class BackendChoice:
+class BackendChoice(Group, panel=WHERE, apart=True):
     """Where models run: no part of a study, as every backend gives the same bytes."""
 
     on: str | None = option(
@@ -512,7 +487,6 @@ class BackendChoice:
         return BackendOptions(self.on or "local", self.address, self.workers)
 
 
-@group()
 class ComputeOptions(BackendChoice, OutputOptions, TrustOptions, WeightsOptions):
     """How models are loaded, where they run and where results go: of all commands that measure."""
 
@@ -535,13 +509,11 @@ class ComputeOptions(BackendChoice, OutputOptions, TrustOptions, WeightsOptions)
         return {"dtype": self.dtype, **changed}
 
 
-@group()
 class MeasureOptions(ComputeOptions):
     model: str = argument("MODEL", ONE_MODEL)
     full: bool = option(False, "Print every layer, not only six.", panel=RESULTS)
 
 
-@group()
 class ChartOptions(FormatOptions, ComputeOptions):
     models: tuple[str, ...] = argument(
         "MODEL...",
@@ -550,18 +522,15 @@ class ChartOptions(FormatOptions, ComputeOptions):
     )
 
 
-@group()
-class JsonOption:
+class JsonOption(Group):
     as_json: bool = option(False, "Print JSON, for programs.", flags=("--json",))
 
 
-@group()
 class StatusOptions(JsonOption):
     run: Path = argument("RUN", "The folder of a run (its --out).")
     watch: bool = option(False, "Look every 2 seconds until no process is at work.")
 
 
-@group()
 class RunsOptions(JsonOption):
     folders: tuple[Path, ...] = argument(
         "[DIR...]", "Folders to look in, and below. (default: results)", default=()
@@ -569,7 +538,6 @@ class RunsOptions(JsonOption):
     compare: bool = option(False, "Say what differs between two runs.")
 
 
-@group()
 class CatalogueOptions(JsonOption, TrustOptions):
     ref: str | None = argument(
         "REF",

@@ -6,11 +6,9 @@ commands here (`status`, `runs`, `redraw`, `report`) need no model; the first tw
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
@@ -42,6 +40,8 @@ _EVERY = 2.0  # seconds between two looks at a run
 
 def default_folder(model: str, prompts: Iterable[Prompt], **decides: str | None) -> Path:
     """`results/MODEL-HASH`: the same command always names the same folder."""
+    import hashlib
+
     name = re.sub(r"[^\w.-]+", "-", Path(model).name).strip("-.") or "model"
     # One JSON list [model, [prompt, …], decides], but only one prompt at a time in memory.
     found = hashlib.sha256(f"[{json.dumps(model)}, [".encode())
@@ -54,6 +54,8 @@ def default_folder(model: str, prompts: Iterable[Prompt], **decides: str | None)
 
 def check_folder(path: Path, *, replace: bool) -> None:
     """Refuse a folder that results can't be written to; leaves nothing behind."""
+    import tempfile
+
     from mindshare.folders import MANIFEST, require_folder_name
 
     require_folder_name(path)

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import fsum
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -361,7 +361,8 @@ class Summary:
         cells = [self.cells[layer, name] for layer in self.layers]
         expected = [cell.expected for cell in cells if cell.expected is not None]
         return ClassNumber(
-            fmean(cell.mass for cell in cells), fmean(expected) if expected else None
+            fsum(cell.mass for cell in cells) / len(cells),
+            fsum(expected) / len(expected) if expected else None,
         )
 
     def peak(self, name: str) -> Layer:

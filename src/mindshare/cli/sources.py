@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mindshare.cli.groups import group, option
+from mindshare.cli.groups import Group, option
 from mindshare.cli.screen import warn_of_some
 from mindshare.errors import PromptError
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 SOURCE = "The prompt (exactly one source)"
 
 
-@group(SOURCE, prompts=True)
-class SourceOptions:
+class SourceOptions(Group, panel=SOURCE, prompts=True):
     """Where prompts come from. What is below `marked` goes with `data` only."""
 
     text: str | None = option(None, "This text.", metavar="TEXT")
@@ -125,15 +124,13 @@ class SourceOptions:
             raise PromptError(what, allowed="exactly one of --text, --file, --chat, --data")
 
 
-@group(SOURCE, prompts=True)
-class PreviewSource(SourceOptions):
+class PreviewSource(SourceOptions, panel=SOURCE, prompts=True):
     """A few prompts, to look at."""
 
     limit: int = option(3, "Show the first N prompts of --data.", min=1)
 
 
-@group("The prompt, or several wordings of it", prompts=True)
-class PartsSource:
+class PartsSource(Group, panel="The prompt, or several wordings of it", prompts=True):
     """One prompt, or wordings of it that are compared."""
 
     text: tuple[str, ...] = option((), "This text; repeatable.", metavar="TEXT")
@@ -193,8 +190,7 @@ def _labelled(given: str) -> tuple[str, Path]:
     return Path(given).stem, Path(given)
 
 
-@group(SOURCE, prompts=True)
-class InsertSource(SourceOptions):
+class InsertSource(SourceOptions, panel=SOURCE, prompts=True):
     """A question may have a system message before it."""
 
     text: str | None = option(
