@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from mindshare.errors import PromptError
 from mindshare.prompts import BadRow, DataSource, Message, Prompt, read_chat, read_text
+from mindshare.prompts.columns import choose_columns
 from mindshare.prompts.source import IdSet, rank, sample_numbers
 
 from . import writing
@@ -653,3 +654,30 @@ def test_a_limit_beyond_every_number(tmp_path):
     path = tmp_path / "rows.txt"
     path.write_text("a\nb\n")
     assert DataSource(path, limit=10**30).open().counted() == 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": "a", "id": "x", "group": "g", "answer": "y"},
+        {"text": "é"},
+        {"text": ""},
+        {"text": "\ud800"},
+        {"text": 3},
+        {"text": "a", "id": ""},
+        {"text": "a", "id": "\udfff"},
+        {"text": "a", "id": 3},
+        {"text": "a", "group": [1]},
+        {"text": "a", "spans": {"x": [0, 9]}},
+        {"text": "a", "choices": "no list"},
+        {"text": "a", "prompt": "b"},
+        {"messages": "no chat"},
+        {},
+    ],
+)
+def test_a_row_that_surely_holds_a_prompt_does(row: dict[str, object]) -> None:
+    columns = choose_columns({}, None, where="here")
+    try:
+        columns.prompt(row)
+    except PromptError:
+        assert not columns.surely_hold_a_prompt(row)

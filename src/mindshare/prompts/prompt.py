@@ -99,13 +99,14 @@ class Prompt:
         group: str | None = None,
         answer: str | None = None,
         choices: tuple[str, ...] | None = None,
+        place: str | None = None,
     ) -> Prompt:
         """A prompt from a text; with `marked`, `<<name>>…<</name>>` in it becomes spans."""
         marks: dict[str, tuple[CharRange, ...]] = {}
         if marked:
             text, marks = parse_marks(text)
         joined = _joined(spans, marks)
-        details = {"group": group, "answer": answer, "choices": choices}
+        details = {"group": group, "answer": answer, "choices": choices, "place": place}
         return cls(text=text, spans=joined, id=id or "", **details)  # type: ignore[arg-type]
 
     @classmethod
@@ -119,6 +120,7 @@ class Prompt:
         group: str | None = None,
         answer: str | None = None,
         choices: tuple[str, ...] | None = None,
+        place: str | None = None,
     ) -> Prompt:
         """A prompt from chat messages; with `marked`, marks in any content become spans."""
         turns = [_as_message(message, index) for index, message in enumerate(messages)]
@@ -129,7 +131,7 @@ class Prompt:
             for name, ranges in ranges_of.items():
                 marks.setdefault(name, []).extend((index, *range_) for range_ in ranges)
         joined = _joined(spans, marks)
-        details = {"group": group, "answer": answer, "choices": choices}
+        details = {"group": group, "answer": answer, "choices": choices, "place": place}
         return cls(messages=tuple(turns), spans=joined, id=id or "", **details)  # type: ignore[arg-type]
 
     def _ranges(self, name: str, value: Any) -> tuple[SpanRange, ...]:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import weakref
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -198,7 +199,7 @@ def checked_path(path: str | Path) -> Path:
 
 def decoded(data: bytes, where: str) -> str:
     try:
-        return data.decode("utf-8-sig")
+        return data.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         raise PromptError(
             f"byte {error.start} is not UTF-8 (0x{error.object[error.start]:02x})",
@@ -224,27 +225,28 @@ def parsed(text: str, where: str, form: str) -> Any:
 def text_rows(file: DataFile) -> Rows:
     """Every line that is not blank, as the column `text`."""
 
-    def row(place: str, line: str) -> Row:
-        return Row(place, {"text": line.removesuffix("\n").removesuffix("\r")})
+    def values(line: str, _: str) -> dict[str, str]:
+        return {"text": line.removesuffix("\n").removesuffix("\r")}
 
-    return Rows(file.name, ("text",), lambda _: _line_rows(file, row))
+    return Rows(file.name, ("text",), lambda _: _line_rows(file, values))
 
 
 def jsonl_rows(file: DataFile) -> Rows:
     """One JSON object per line; blank lines are skipped."""
 
-    def row(place: str, line: str) -> Row:
+    def values(line: str, place: str) -> Mapping[str, Any]:
         try:
-            return _object_row(place, parsed(line.rstrip(), place, ROW_FORM))
+            return _object(parsed(line.rstrip(), place, ROW_FORM), place)
         except PromptError as error:
             # If the very first line is no JSON, perhaps none is.
             step = _OTHER_FORMAT if place.endswith(", line 1") else None
-            return Row(place, problem=placed(error, place, next_step=step))
+            raise placed(error, place, next_step=step) from None
 
-    return Rows(file.name, None, lambda _: _line_rows(file, row))
+    return Rows(file.name, None, lambda _: _line_rows(file, values))
 
 
-def _line_rows(file: DataFile, row: Callable[[str, str], Row]) -> Iterator[Row]:
+def _line_rows(file: DataFile, values: Callable[[str, str], Mapping[str, Any]]) -> Iterator[Row]:
+    """A row per line that is not blank; `values` are made of the line and its place."""
     for number, data in enumerate(file.lines(), start=1):
         place = f"{file.name}, line {number}"
         if isinstance(data, LongLine):
@@ -252,12 +254,10 @@ def _line_rows(file: DataFile, row: Callable[[str, str], Row]) -> Iterator[Row]:
             continue
         try:
             line = decoded(data, place)
-        except PromptError as error:
-            yield Row(place, problem=error)
-        else:
             if line.strip():
-                found = row(place, line)  # made anew: `replace` takes as long as reading the line
-                yield Row(found.place, found.values, found.problem, len(data))
+                yield Row(place, values(line, place), size=len(data))
+        except PromptError as error:
+            yield Row(place, problem=error, size=len(data))
 
 
 def json_rows(file: DataFile) -> Rows:
@@ -279,16 +279,20 @@ def json_rows(file: DataFile) -> Rows:
 
     def read(_: Collection[str] | None) -> Iterator[Row]:
         for number, item in enumerate(items, start=1):
-            yield _object_row(f"{name}, row {number}", item)
+            place = f"{name}, row {number}"
+            try:
+                yield Row(place, _object(item, place))
+            except PromptError as error:
+                yield Row(place, problem=error)
 
     return Rows(name, None, read)
 
 
-def _object_row(place: str, value: Any) -> Row:
-    if isinstance(value, dict):
-        return Row(place, value)
-    kind = type(value).__name__
-    return bad_row(place, f"the row is a JSON {kind}, not an object", allowed=ROW_FORM)
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        what = f"the row is a JSON {type(value).__name__}, not an object"
+        raise PromptError(what, where=place, allowed=ROW_FORM)
+    return value
 
 
 def csv_rows(file: DataFile, delimiter: str = ",") -> Rows:

@@ -32,7 +32,7 @@ from mindshare.prompts.columns import (
 )
 from mindshare.prompts.formats import AUTO, open_rows
 from mindshare.prompts.prompt import Prompt, placed
-from mindshare.prompts.rows import Rows, checked_path, decoded, parsed
+from mindshare.prompts.rows import Row, Rows, checked_path, decoded, parsed
 
 STOP, SKIP = BAD_ROWS = ("stop", "skip")
 KEPT_ROWS = 1_000  # of a sample: drawn once; of a larger one the numbers, and it is read again
@@ -112,8 +112,8 @@ class _Tally:
 
 class _GoodRow(NamedTuple):
     number: int  # of the row, from 1
-    prompt: Prompt
-    has_id: bool  # of its own; else the id is a hash of the content
+    row: Row
+    made: tuple[Prompt, bool] | None  # None: not yet, but it can be
 
 
 class Prompts:
@@ -203,7 +203,8 @@ class Prompts:
     def _named(self, tally: _Tally) -> Iterator[tuple[Prompt, bool]]:
         """Each prompt, and whether its id is new; content that comes again gets a number."""
         ids = IdSet()
-        for _, prompt, has_id in self._sampled_rows(tally):
+        for _, row, made in self._sampled_rows(tally):
+            prompt, has_id = made or self._columns.prompt(row.values, row.place)
             free = prompt.id if has_id else ids.free(prompt.id)
             named = prompt if free == prompt.id else replace(prompt, id=free)
             yield named, ids.add(free)
@@ -246,12 +247,14 @@ class Prompts:
             if row.problem is not None:
                 self._leave_out(row.place, row.problem, tally)
             elif passes:
-                try:
-                    prompt, has_id = self._columns.prompt(row.values)
-                except PromptError as error:
-                    self._leave_out(row.place, error, tally)
-                else:
-                    yield _GoodRow(number, replace(prompt, place=row.place), has_id)
+                made = None
+                if not self._columns.surely_hold_a_prompt(row.values):
+                    try:
+                        made = self._columns.prompt(row.values, row.place)
+                    except PromptError as error:
+                        self._leave_out(row.place, error, tally)
+                        continue
+                yield _GoodRow(number, row, made)
 
     def _leave_out(self, place: str, error: PromptError, tally: _Tally) -> None:
         """List a bad row, or stop at it: the one place where rows are refused."""
@@ -372,6 +375,6 @@ def _one_prompt(
     """The prompt of a file that is read as a single row."""
     text = decoded(checked_path(path).read_bytes(), str(path))
     try:
-        return replace(columns.prompt(row(text))[0], place=str(path))
+        return columns.prompt(row(text), str(path))[0]
     except PromptError as error:
         raise placed(error, str(path)) from None
