@@ -34,7 +34,7 @@ KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "8000000000"}
 def apart(call: str, *, limit_gb: float | None = None) -> Any:
     """The value of a call in a fresh process, or NO_MEMORY where it does not fit."""
     limit = "" if limit_gb is None else _limit(limit_gb)
-    modules = "from bench import datasets, knockouts, memory, speed, statistics; "
+    modules = "from bench import datasets, explorer, knockouts, memory, speed, statistics; "
     code = f"import json; {modules}{limit}print(json.dumps({call}))"
     started = time.perf_counter()
     done = subprocess.run(
@@ -99,6 +99,15 @@ def knockouts() -> dict[str, Any]:
     return {str(tokens): apart(f"knockouts.times({tokens})") for tokens in (200, 1000)}
 
 
+def explorer() -> dict[str, Any]:
+    """Chromium and a server; the table is for docs/explorer.md."""
+    from bench.explorer import table
+
+    found: dict[str, Any] = apart("explorer.times()")
+    print(table(found))
+    return found
+
+
 def chart() -> dict[str, Any]:
     return {
         "tokens": CHART,
@@ -150,6 +159,7 @@ PARTS: dict[str, Callable[[], Any]] = {
     "memory": memory,
     "chart": chart,
     "long": long,
+    "explorer": explorer,
 }
 
 

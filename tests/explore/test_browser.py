@@ -43,8 +43,14 @@ def page(chromium: Any, server: Server) -> Iterator[Open]:
     contexts: list[Any] = []
 
     def open_page(
-        hash_: str = "", *, width: int = 1280, scheme: str = "light", address: str | None = None
+        hash_: str = "",
+        *,
+        width: int = 1280,
+        scheme: str = "light",
+        address: str | None = None,
+        refused: str = "the server responded with a status of 4",
     ) -> Any:
+        """`refused`: what the browser calls a failure, and the page says in words."""
         size = {"width": width, "height": 900}
         context = chromium.new_context(viewport=size, color_scheme=scheme, accept_downloads=True)
         contexts.append(context)
@@ -52,8 +58,6 @@ def page(chromium: Any, server: Server) -> Iterator[Open]:
         context.route(lambda url: not url.startswith(own), lambda route: route.abort())
         one = context.new_page()
         one.set_default_timeout(15_000)
-        # What the server refuses in words the browser calls a failure: "… a status of 422 (…)".
-        refused = "the server responded with a status of 4"
         one.on("console", lambda m: None if refused in m.text else troubles.append(m.text))
         one.on("pageerror", lambda error: troubles.append(str(error)))
         one.on("requestfailed", lambda r: None if r.url.startswith(own) else troubles.append(r.url))
@@ -504,3 +508,65 @@ def test_saved_knock_outs_are_shown(page: Open, pair: Path, tmp_path: Path) -> N
     said = one.locator("matter-panel td.number").first.inner_text().replace("−", "-")
     numbers = [float(part) for part in re.findall(r"-?[\d.]+(?:e-?\d+)?", said)]
     assert numbers == pytest.approx([row["mean"], row["low"], row["high"]], rel=0.01)
+
+
+# ── a newcomer's question, several tabs, a server that goes and comes back ───────────────────────
+
+
+def test_which_head_looks_most_at_the_stars_and_does_tuning_change_it(page: Open) -> None:
+    """The list of heads has the answer: the first row, and the same row with both models."""
+    one = page()
+    one.locator(".token").first.wait_for()
+    one.get_by_role("button", name="Measure", exact=True).click()
+    one.locator(HEADS).first.wait_for()
+    assert one.locator(".right h2").first.inner_text() == "Heads: mass of star"
+    best, value = one.locator(f"{HEADS} td").all_inner_texts()[:2]
+    one.get_by_role("button", name="measure in tuned").click()
+    one.locator("table.heads").get_by_role("button", name="A", exact=True).click()
+    head, *numbers = one.locator(f"{HEADS} td").all_inner_texts()[:4]
+    a, b, change = (float(number.replace("−", "-")) for number in numbers)
+    assert (head, a) == (best, float(value))
+    assert change == pytest.approx(b - a, abs=2e-3)
+    assert one.get_by_label("B: tuned").count() == 1
+
+
+def test_two_tabs_two_models_one_cancels(page: Open, explorer: Explorer) -> None:
+    import threading
+
+    first, second = page(), page()
+    for tab in (first, second):
+        tab.locator(".token").first.wait_for()
+    blocked = threading.Event()
+    explorer.jobs.submit("in the way", lambda _: blocked.wait(10) and None)
+    second.get_by_label("model", exact=True).select_option("tuned")
+    for tab in (first, second):
+        tab.locator("prompt-panel textarea").first.fill("two tabs ## and **")
+        tab.get_by_role("button", name="Measure", exact=True).click()
+        tab.get_by_text("waiting for another job").wait_for()
+    first.get_by_role("button", name="Cancel").click()
+    first.get_by_text("the job was cancelled").wait_for()
+    blocked.set()
+    second.locator(HEADS).first.wait_for()
+    assert second.evaluate("document.querySelector('mind-explorer').data.a.model") == "tuned"
+    measure(first, "two tabs ## and **")
+    assert first.evaluate("document.querySelector('mind-explorer').data.a.model") == "base"
+
+
+def test_a_server_that_stops_is_told_and_one_that_starts_is_used(
+    page: Open, explorer: Explorer, map_id: str
+) -> None:
+    before = Server.bind(explorer)
+    thread = before.start()
+    port = before.port
+    one = page(hash_of(map_id), address=before.address, refused="ERR_CONNECTION_REFUSED")
+    one.locator(HEADS).first.wait_for()
+    before.stop()
+    thread.join(10)
+    before.socket.close()
+    one.locator(".token").nth(7).click()
+    one.locator(".notice", has_text="the server does not answer").wait_for()
+    after = Server.bind(explorer, port=port, token=before.token)
+    after.start()
+    one.locator(".token").nth(9).click()
+    wait_line(one)
+    after.stop()

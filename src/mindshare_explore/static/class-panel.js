@@ -15,10 +15,11 @@ export class ClassPanel extends HTMLElement {
     /** @type {Data | null} */
     this.data = null;
     this.rows = h("tbody");
+    this.where = h("th", { scope: "col" });
     this.name = h("input", { type: "text", placeholder: "name", "aria-label": "name of the class", required: true, size: 9, maxlength: 40 });
     this.rule = h("input", { type: "text", placeholder: "rule: #, *, digit, re:…", "aria-label": `rule of the class: ${RULES}`, title: RULES, required: true, size: 18, maxlength: 500 });
     this.form = h("form", { class: "row" }, this.name, this.rule, h("button", {}, "Add class"));
-    this.chart = h("div", { class: "chart" });
+    this.chart = h("div", { class: "chart", role: "img", tabindex: "0" });
     this.caption = h("p", { class: "scale" });
     /** @type {{toSVG(): Promise<string>, toImageURL(kind: string, scale: number): Promise<string>} | null} */
     this.drawn = null;
@@ -37,7 +38,7 @@ export class ClassPanel extends HTMLElement {
       h("table", { class: "classes" },
         h("thead", {}, h("tr", {},
           h("th", { scope: "col" }, "class"), h("th", { scope: "col" }, "rule"), h("th", { scope: "col" }, "tokens"),
-          h("th", { scope: "col" }, "here"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "remove")))),
+          this.where, h("th", { scope: "col" }, h("span", { class: "unseen" }, "remove")))),
         this.rows),
       this.form, this.chart, this.caption);
   }
@@ -84,6 +85,10 @@ export class ClassPanel extends HTMLElement {
     const rule = new Map(view.classes.map((one) => [one.name, one.rule]));
     const fixed = this.data?.shown ? !this.data.shown.can.classes : false;
     this.form.hidden = fixed;
+    const title = this.data?.measure(this.measure())?.title.toLowerCase();
+    const blank = !this.data?.shown;
+    this.where.hidden = blank;
+    this.where.textContent = !blank ? `${title}, layer ${view.layer}, ${view.head === null ? "mean" : `head ${view.head}`}${view.side === "diff" ? " (B)" : ""}` : "";
     this.rows.replaceChildren(...(classes?.names ?? []).map((name, column) => {
       const chip = h("span", { class: "chip" });
       chip.style.backgroundColor = classes?.colours[column] ?? "";
@@ -94,12 +99,18 @@ export class ClassPanel extends HTMLElement {
         }, chip, name)),
         h("td", { class: "rule" }, name === "other" ? "the rest" : name === "sink_slot" ? "learned sinks" : rule.get(name)?.replace(/^span:/, "painted: ") ?? ""),
         h("td", { class: "number" }, short(classes?.counts[column])),
-        h("td", { class: "number" }, short(this.here(classes, column))),
+        h("td", { class: "number", hidden: blank }, short(this.here(classes, column))),
         h("td", {}, fixed || !rule.has(name) ? null : h("button", {
           type: "button", class: "plain", "aria-label": `remove class ${name}`, onclick: () => this.drop(name),
         }, "×")));
     }));
     this.redraw();
+  }
+
+  /** The chosen measure, if it is one of classes that were measured. */
+  measure() {
+    const name = this.data?.view.measure ?? "";
+    return this.data?.measure(name)?.level === "class" ? name : "mass";
   }
 
   /** The chosen measure in the chosen layer and head. @param {Classes | null} classes
@@ -108,8 +119,7 @@ export class ClassPanel extends HTMLElement {
     const view = this.data?.view;
     const source = this.data?.shown;
     if (!view || !source) return null;
-    const level = this.data?.measure(view.measure)?.level;
-    const whole = classes?.measures[level === "class" ? view.measure : "mass"];
+    const whole = classes?.measures[this.measure()];
     const heads = whole?.[source.layers.indexOf(view.layer)];
     if (!heads) return null;
     if (view.head !== null) return heads[view.head]?.[column] ?? null;
@@ -124,11 +134,10 @@ export class ClassPanel extends HTMLElement {
     const named = this.data?.classesA?.names.some((one) => one !== "other" && one !== "sink_slot");
     this.chart.hidden = this.caption.hidden = !(source && view && named);
     if (!source || !view || !named) return;
-    const level = this.data?.measure(view.measure)?.level;
     const body = {
       ...(source.can.classes ? classesBody(view) : { classes: [], spans: {}, policy: "priority" }),
       token: view.seen === "token" && view.side === "a" ? view.token : null,
-      measure: level === "class" ? view.measure : "mass",
+      measure: this.measure(),
       against: this.data?.b?.id ?? null,
     };
     const head = view.head === null ? "" : `?head=${view.head}`;

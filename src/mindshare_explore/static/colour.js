@@ -69,7 +69,7 @@ export function short(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size < 1e-4 || size >= 1e5) return value.toExponential(1).replace("e-", "e−");
+  if (size < 1e-4 || size >= 1e5) return value.toExponential(1).replaceAll("-", "−");
   return String(Number(value.toPrecision(3))).replace("-", "−");
 }
 

@@ -18,7 +18,8 @@ export class HeadMap extends HTMLElement {
     this.said = h("p", { class: "said", "aria-live": "polite" });
     this.scale = h("p", { class: "scale" });
     this.body = h("tbody");
-    this.order = /** @type {"value" | "layer"} */ ("value");
+    this.titles = h("tr");
+    this.order = /** @type {"value" | "layer" | "a" | "b"} */ ("value");
     this.upward = false;
     this.count = LISTED;
     this.only = h("select", { "aria-label": "which heads are listed", onchange: () => this.list() });
@@ -35,20 +36,12 @@ export class HeadMap extends HTMLElement {
   }
 
   connectedCallback() {
-    const by = (/** @type {"value" | "layer"} */ key, /** @type {string} */ words) =>
-      h("th", { scope: "col" }, h("button", {
-        type: "button", class: "plain", onclick: () => {
-          this.upward = this.order === key ? !this.upward : key === "layer";
-          this.order = key;
-          this.list();
-        },
-      }, words));
     this.append(
       this.canvas, this.scale, this.said,
       h("details", { open: true }, h("summary", {}, "Heads as a list"),
         h("div", { class: "row" }, this.only, this.range, this.least),
         h("table", { class: "heads" },
-          h("thead", {}, h("tr", {}, by("layer", "head"), by("value", "value"), h("th", { scope: "col" }, "known as"))),
+          h("thead", {}, this.titles),
           this.body),
         this.more),
     );
@@ -183,6 +176,7 @@ export class HeadMap extends HTMLElement {
     const wanted = this.only.value;
     const least = this.least.value === "" ? null : Number(this.least.value);
     const [low, high] = layersIn(this.range.value);
+    const [a, b] = [this.data?.grid("a"), this.data?.grid("b")];
     const rows = [];
     for (const [row, heads] of values.entries()) {
       const layer = source.layers[row] ?? 0;
@@ -190,27 +184,47 @@ export class HeadMap extends HTMLElement {
       for (const [head, value] of heads.entries()) {
         if (value === null || (least !== null && Math.abs(value) < least)) continue;
         const names = source.known.filter((one) => one.layer === layer && one.head === head).map((one) => one.name);
-        if (!wanted || names.includes(wanted)) rows.push({ layer, head, value, names });
+        const beside = { a: a?.[row]?.[head] ?? 0, b: b?.[row]?.[head] ?? 0 };
+        if (!wanted || names.includes(wanted)) rows.push({ layer, head, value, names, ...beside });
       }
     }
     const sign = this.upward ? 1 : -1;
-    const difference = this.data?.view.side === "diff";
-    const size = (/** @type {{value: number}} */ one) => (difference ? Math.abs(one.value) : one.value);
-    rows.sort((a, b) => sign * (this.order === "value" ? size(a) - size(b) : a.layer - b.layer || a.head - b.head));
+    const { order } = this;
+    const around = this.data?.map()?.scale.kind === "difference"; // then the largest change is first
+    const size = (/** @type {number} */ one) => (around && order === "value" ? Math.abs(one) : one);
+    rows.sort((x, y) => sign * (order === "layer" ? x.layer - y.layer || x.head - y.head : size(x[order]) - size(y[order])));
     return rows;
   }
 
+  /** The titles of the list's columns, to sort by; two models stand beside their difference. */
+  sortable() {
+    const two = this.data?.view.side === "diff";
+    if (!two && this.order !== "layer") this.order = "value";
+    const by = (/** @type {"value" | "layer" | "a" | "b"} */ key, /** @type {string} */ words) =>
+      h("th", { scope: "col", "aria-sort": this.order !== key ? "none" : this.upward ? "ascending" : "descending" }, h("button", {
+        type: "button", class: "plain", onclick: () => {
+          this.upward = this.order === key ? !this.upward : key === "layer";
+          this.order = key;
+          this.list();
+        },
+      }, `${words}${this.order !== key ? "" : this.upward ? " ▴" : " ▾"}`));
+    this.titles.replaceChildren(by("layer", "head"), ...(two ? [by("a", "A"), by("b", "B")] : []),
+      by("value", two ? "B − A" : "value"), h("th", { scope: "col" }, "known as"));
+    return two;
+  }
+
   list() {
+    const two = this.sortable();
     const rows = this.rows();
     const view = this.data?.view;
     const mean = !this.data?.map()?.byHead;
-    this.body.replaceChildren(...rows.slice(0, this.count).map(({ layer, head, value, names }) =>
+    this.body.replaceChildren(...rows.slice(0, this.count).map(({ layer, head, value, names, a, b }) =>
       h("tr", { class: view?.layer === layer && (mean || view.head === head) ? "chosen" : "" },
         h("td", {}, h("button", {
           type: "button", class: "plain",
           onclick: () => this.data?.views.set({ layer, head: mean ? null : head }),
         }, mean ? `layer ${layer}` : `layer ${layer}, head ${head}`)),
-        h("td", { class: "number" }, short(value)),
+        ...(two ? [a, b, value] : [value]).map((one) => h("td", { class: "number" }, short(one))),
         h("td", {}, names.join(", ")))));
     this.more.hidden = rows.length <= this.count;
   }

@@ -48,10 +48,10 @@ class MindExplorer extends HTMLElement {
     this.measure = h("select", { "aria-label": "measure of the map" });
     this.seen = h("select", { "aria-label": "whose attention" },
       h("option", { value: "all" }, "of all tokens"), h("option", { value: "token" }, "of the chosen token"));
-    this.log = this.box("log", "log scale");
-    this.first = this.box("first", "first token");
-    this.lift = this.box("lift", "lift");
-    this.picture = this.box("picture", "as a map");
+    this.log = this.box("log", "log scale", "colours over four decades");
+    this.first = this.box("first", "first token", "draw the first token, which often takes most of the attention");
+    this.lift = this.box("lift", "lift", "attention as a ratio to uniform attention; 1 = no preference");
+    this.picture = this.box("picture", "as a map", "the map of the prompt as a picture");
     this.name = h("input", { type: "text", placeholder: "name of the class", "aria-label": "name of the painted class", size: 12, maxlength: 40, pattern: "[A-Za-z][\\w\\-]*", required: true });
     this.painting = h("form", { class: "row bar", hidden: true });
     this.insert = h("input", { type: "text", placeholder: "text to insert before it", "aria-label": "text to insert before the chosen token", size: 18 });
@@ -69,15 +69,15 @@ class MindExplorer extends HTMLElement {
     void this.begin();
   }
 
-  /** @param {"log" | "first" | "lift" | "picture"} name @param {string} words */
-  box(name, words) {
+  /** @param {"log" | "first" | "lift" | "picture"} name @param {string} words @param {string} title */
+  box(name, words, title) {
     const input = h("input", {
       type: "checkbox", onchange: () => {
         const on = input.checked;
         this.data.views.set(name === "picture" ? { picture: on ? "map" : "text" } : { [name]: on });
       },
     });
-    return Object.assign(h("label", { class: "check" }, input, words), { input });
+    return Object.assign(h("label", { class: "check", title }, input, words), { input });
   }
 
   build() {
@@ -107,8 +107,9 @@ class MindExplorer extends HTMLElement {
             this.log, this.first, this.lift, this.picture),
           h("div", { class: "row", id: "compare" }, h("label", { class: "check" }, "compare with ", this.against), this.elsewhere, this.sides),
           this.mini, this.map, this.tokens, this.painting, this.chosen, this.words,
-          h("h2", {}, "Classes"), this.classes, this.matter),
+          h("h2", {}, "Classes"), this.classes),
         this.right));
+    this.classes.form.after(this.matter);
     this.right.append(this.head_words, h("div", { class: "row" }, this.measure, this.seen), this.heads, this.definition,
       h("h2", {}, "Take away"), this.exports);
   }
@@ -220,7 +221,7 @@ class MindExplorer extends HTMLElement {
       const part = this.querySelector(`#${id}`);
       if (part instanceof HTMLElement) part.hidden = !source;
     }
-    const models = data.server.models.map(({ label }) => label).filter((label) => label !== data.a?.model);
+    const models = data.server.models.map(({ label }) => label).filter((label) => label !== data.a?.model && label !== data.b?.model);
     this.elsewhere.replaceChildren(...(data.a?.can.rows ? models : []).map((label) =>
       h("button", { type: "button", onclick: () => void this.inModel(label) }, `measure in ${label}`)));
     const drawn = this.map.read(source?.tokens ?? null);
@@ -239,7 +240,8 @@ class MindExplorer extends HTMLElement {
     this.picture.input.checked = view.picture === "map";
     this.seen.value = view.seen;
     const source = this.data.shown;
-    this.seen.hidden = !source?.can.rows;
+    const effect = this.data.measure(view.measure)?.level === "effect";
+    this.seen.hidden = !source?.can.rows || effect;
     for (const input of this.querySelectorAll("input[type=radio]")) {
       if (!(input instanceof HTMLInputElement)) continue;
       input.checked = input.value === (input.name === "direction" ? view.direction : view.side);
@@ -257,7 +259,7 @@ class MindExplorer extends HTMLElement {
     this.measure.value = this.data.view.measure;
     const chosen = known.find((one) => one.name === this.data.view.measure);
     this.head_words.textContent = chosen ? `Heads: ${chosen.title.toLowerCase()}${this.data.ofClass ? ` of ${view.cls}` : ""}${view.side === "diff" ? ", B − A" : ""}` : "Heads";
-    this.definition.textContent = chosen && source ? `${chosen.title}: ${chosen.definition}. Q: ${view.seen === "token" ? "the chosen token" : "all tokens"}.${view.side === "diff" ? " Shown is B − A." : ""}` : "";
+    this.definition.textContent = chosen && source ? `${chosen.title}: ${chosen.definition}. Q: ${effect ? "the last token" : view.seen === "token" ? "the chosen token" : "all tokens"}.${view.side === "diff" ? " Shown is B − A." : ""}` : "";
   }
 
   /** @param {Set<string>} changed */

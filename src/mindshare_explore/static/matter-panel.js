@@ -28,6 +28,7 @@ export class MatterPanel extends HTMLElement {
 
   connectedCallback() {
     this.append(this.words, this.form, this.said, this.table, this.map);
+    this.show();
   }
 
   /** Prompts of the same model that were measured here, beside the one that is shown. */
@@ -39,6 +40,7 @@ export class MatterPanel extends HTMLElement {
   show() {
     const { data } = this;
     const source = data?.shown;
+    this.hidden = true;
     if (!data || !source) return;
     const { view } = data;
     const named = data.shownClasses?.names.includes(view.cls) && view.cls !== "other" && view.cls !== "sink_slot";
