@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import torch
@@ -61,6 +62,36 @@ def test_weights_that_are_not_what_the_model_applies_are_refused(cache) -> None:
     with pytest.raises(ExactnessError, match="differ from this model's own eager attention"):
         checks.verify(model)
     assert not (cache / "verdicts").exists()
+
+
+def test_a_pass_of_another_thread_is_refused_while_a_model_is_checked(monkeypatch) -> None:
+    """Its matrices would be taken for those of the check, and it would run with eager attention."""
+    model = tiny.llama()
+    ids = torch.arange(3, 20)[None]
+    before, refusals = model(input_ids=ids).logits, []
+    forward = checks.forward
+
+    def meanwhile(*args, **options):
+        for run in (model, model.model):  # with its head, and without
+            thread = Thread(target=lambda run=run: refusals.append(refusal_of(run, ids)))
+            thread.start()
+            thread.join()
+        return forward(*args, **options)
+
+    alone = checks.check(model)
+    monkeypatch.setattr(checks, "forward", meanwhile)
+    assert checks.check(model) == alone
+    assert len(refusals) == 2
+    assert all("only in the thread that does" in words for words in refusals)
+    assert torch.equal(model(input_ids=ids).logits, before)
+
+
+def refusal_of(model, ids) -> str:
+    try:
+        model(input_ids=ids)
+    except ExactnessError as error:
+        return str(error)
+    return "none"
 
 
 def test_half_precision_has_its_own_tolerance() -> None:

@@ -30,6 +30,21 @@ VARIANTS = [
     ("zero", False, 1, "answer"),
     ("sink", True, 2, "last"),
 ]
+# Those whose rows share keys, and whose prompts may share a pass (`checks.may_share`).
+WITHOUT_EXPERTS = (
+    *(
+        "cohere2",
+        "gemma2",
+        "gemma3_text",
+        "gemma3n_text",
+        "gemma4_text",
+        "gpt2",
+        "gpt_neox",
+        "llama",
+        "mistral",
+    ),
+    *("olmo2", "phi3", "qwen2", "qwen3"),
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -126,16 +141,31 @@ def test_keys_that_no_query_sees_have_no_effect_at_all() -> None:
             assert not numbers[name][:, 1].any()  # no token belongs to this class
 
 
-def test_other_heads_classes_and_layers_change_nothing_much() -> None:
-    """Which knock-outs share a pass does not matter; with the same ones, not a bit does."""
-    model = build("llama")
-    _, _, all_of_them = run(model, "answer", each=True)
-    _, _, again = run(model, "answer", each=True)
-    _, _, some = run(model, "answer", each=True, heads=(2,))
-    for layer, numbers in all_of_them.layers.items():
-        assert np.array_equal(numbers["delta_logprob"], again.layers[layer]["delta_logprob"])
-        one = some.layers[layer]["delta_logprob"][0]
-        assert np.abs(numbers["delta_logprob"][2] - one).max() < 1e-5
+@pytest.mark.parametrize("model_type", WITHOUT_EXPERTS)
+@pytest.mark.parametrize("queries", ["last", "answer"])
+def test_order_and_company_of_knock_outs_change_no_bit(model_type: str, queries: str) -> None:
+    """Classes in another order, one head, one class, one layer: each effect is what it was."""
+    model, job = build(model_type), job_of(queries)
+    asked = Knockout(each=True, while_answering=queries != "last")
+    assert knockout.way_of(model).prefix
+
+    def found(job: Job, layers: Any = None, **changes: Any) -> dict[int, dict[str, np.ndarray]]:
+        request = Request(frozenset(), layers=layers, knockout=replace(asked, **changes))
+        of_layers = knockout.run(model, job, request).layers
+        names = ("delta_logprob", "delta_logit", "kl", "flip")
+        return {n: {name: x[name] for name in names} for n, x in of_layers.items()}
+
+    every = found(job)
+    mirrored = found(replace(job, columns=job.columns[:, ::-1].copy()))
+    first_class = found(replace(job, columns=job.columns[:, :1].copy(), queries=job.query_sets[:1]))
+    last = max(every)
+    one_layer, one_head = found(job, frozenset({last})), found(job, heads=(1,))
+    for layer, numbers in every.items():
+        for name, x in numbers.items():
+            assert np.array_equal(x, mirrored[layer][name][:, ::-1])
+            assert np.array_equal(x[:, :1], first_class[layer][name])
+            assert np.array_equal(x[1:2], one_head[layer][name])
+            assert layer != last or np.array_equal(x, one_layer[layer][name])
 
 
 @pytest.mark.parametrize("model_type", ["llama", "deepseek_v3", "gpt_oss"])

@@ -17,6 +17,7 @@ from mindshare.attention.reference import probabilities
 from mindshare.attention.threads import pieces
 
 _BLOCK = 2**19  # numbers of logits that are looked at together: they stay in the cache
+_ROWS = 16  # a multiple of this is looked at together: see `rows.EVEN`
 _LARGE = 60.0  # changes of logits beyond which e^d is left to log-sum-exp
 
 Numbers = dict[str, np.ndarray]
@@ -40,7 +41,7 @@ class Effects:
         others[self.answer[0]] = -torch.inf
         rival = int(others.argmax())
         parts: dict[str, list[torch.Tensor]] = {}
-        step = max(1, _BLOCK // clean.numel())
+        step = _ROWS * max(1, _BLOCK // (clean.numel() * _ROWS))
         for some in logits.split(step):
             for name, x in self._block(some.to(kind), clean, weights, best, rival).items():
                 parts.setdefault(name, []).append(x)

@@ -3,8 +3,9 @@
     clean pass ─► interventions ─► rows on the clean keys and values ─► effects
 
 One job is one prompt with all of its knock-outs, and has its passes to itself, so that neither
-other prompts nor their order change a bit. Rows go in groups whose size follows from the prompt,
-the model and the request alone.
+other prompts nor their order change a bit. Rows go in groups, filled up so that not even the order
+of a prompt's knock-outs does, or which of them share a pass. Only rows of more than 256 tokens, or
+of very long answers, are too large for that; and experts see all rows at once.
 
 Which way a model can go is found out once, on a short prompt (`Way`). Row 0 of every group is
 clean: where it does not say what the clean pass said, the prompt is refused.
@@ -23,7 +24,7 @@ import torch
 from mindshare.attention.effects import Effects, Numbers, given_by, looked_at
 from mindshare.attention.interventions import Edges, Intervention, edges_of, interventions, slots
 from mindshare.attention.jobs import LOGITS, Job, Knockout, PromptResult, Request
-from mindshare.attention.rows import CleanPass, KnockoutRows, SharedKeysError
+from mindshare.attention.rows import EVEN, CleanPass, KnockoutRows, SharedKeysError
 from mindshare.attention.screen import first_order
 from mindshare.errors import ExactnessError, MindshareError, SelectionError, UnsupportedModelError
 from mindshare.models.facts import context_length_of
@@ -131,8 +132,8 @@ class _Prompt:
 
     def _of_group(self, group: Sequence[Intervention]) -> Numbers:
         means = {n: torch.from_numpy(x) for n, x in (self.knockout.means or {}).items()}
-        how, way = self.knockout.how, self.way
-        rows = KnockoutRows(self.clean, self.edges, group, how, means, way.prefix, way.grows)
+        how, way, even = self.knockout.how, self.way, EVEN if self._size >= EVEN else 1
+        rows = KnockoutRows(self.clean, self.edges, group, how, means, way.prefix, way.grows, even)
         logits = rows.logits(self.model, self.fed)
         apart = difference(logits[0], self.clean.logits)
         if not apart <= tolerance(self.model):
@@ -141,14 +142,20 @@ class _Prompt:
                 "largest logit, so effects would be wrong",
                 next_step="measure another model, and please report this one's type and config",
             )
-        return self._effects(logits[0]).of(logits[1:])
+        effects = self._effects(logits[0]).of(logits)  # of all rows, so that their number is even
+        return {name: x[1 : 1 + len(group)] for name, x in effects.items()}
 
     def _groups(self, some: Sequence[Intervention]) -> list[Sequence[Intervention]]:
-        """Rows that go together: as many as memory holds, by their first layer."""
+        """Rows that go together, by their first layer."""
+        size = self._size - 1  # the clean row
+        return [some[start : start + size] for start in range(0, len(some), size)]
+
+    @property
+    def _size(self) -> int:
+        """Rows of a group: as many as memory holds, if it can be a multiple of `EVEN`."""
         tokens = len(self.fed) - (self.edges.first if self.way.prefix else 0)
         size = min(LOGITS // (4 * self.clean.logits.numel()), _TOKENS // tokens)
-        size = max(1, size - 1)  # the clean row
-        return [some[start : start + size] for start in range(0, len(some), size)]
+        return size - size % EVEN if size >= EVEN else max(2, size)
 
     def _layers(self) -> list[int]:
         """Those that effects are filed under; refuses what the model does not have."""
@@ -251,7 +258,8 @@ def _find_way(model: torch.nn.Module) -> Way:
     found: dict[Way, torch.Tensor] = {}
     reason = "none goes through"
     for way in WAYS:
-        rows = KnockoutRows(clean, edges, some, "zero", {}, way.prefix, way.grows)
+        # Not filled up, or none of the few rows would begin at a layer of its own.
+        rows = KnockoutRows(clean, edges, some, "zero", {}, way.prefix, way.grows, even=1)
         try:
             logits = rows.logits(model, ids)
         except (MindshareError, RuntimeError, TypeError, ValueError, IndexError, KeyError) as error:

@@ -92,13 +92,16 @@ def implementation(model: torch.nn.Module, name: str) -> Iterator[None]:
     """The model in evaluation mode with this attention implementation; restored afterwards.
 
     Threads that share the model, or a part of it, wait for each other: else one would save what
-    another has put there, and restore that for good.
+    another has put there, and restore that for good. A thread that uses the model by itself is
+    refused, since its layers would get this implementation, and ours its hooks.
     """
-    every = (getattr(module, "config", None) for module in model.modules())
-    configs: dict[int, Any] = {
-        id(config): config for config in every if hasattr(config, "_attn_implementation_internal")
-    }  # each config that a module reads its attention implementation from, once
-    with _one_thread(configs.values()):
+    readers: list[Any] = [
+        module
+        for module in model.modules()
+        if hasattr(getattr(module, "config", None), "_attn_implementation_internal")
+    ]  # modules that read their attention implementation from a config
+    configs = {id(module.config): module.config for module in readers}
+    with _one_thread(configs.values()), _refusing_other_threads(readers):
         before = {key: config._attn_implementation_internal for key, config in configs.items()}
         training = [module for module in model.modules() if module.training]
         try:
@@ -132,6 +135,30 @@ def _one_thread(configs: Iterable[Any]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _refusing_other_threads(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
+    here = threading.get_ident()
+
+    def refuse(*_call: Any) -> None:
+        if threading.get_ident() != here:
+            raise _busy()
+
+    handles = [module.register_forward_pre_hook(refuse) for module in modules]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _busy() -> ExactnessError:
+    return ExactnessError(
+        "the attention implementation 'mindshare' works only while mindshare measures, and only "
+        "in the thread that does",
+        next_step="use the model before or after another thread measures with it",
+    )
+
+
 def inputs_device(model: torch.nn.Module) -> torch.device:
     """Where its token ids go. Weights that accelerate brings from elsewhere have no device."""
     embeddings = getattr(model, "get_input_embeddings", lambda: None)()
@@ -148,14 +175,9 @@ def make_mask(**settings: Any) -> LazyMask:
 
 
 def _recorder() -> Watcher:
-    """This thread's. Another's pass would get some layers of ours: it is refused at its start."""
     recorder = _active.get()
     if recorder is None:
-        raise ExactnessError(
-            "the attention implementation 'mindshare' works only while mindshare measures, and "
-            "only in the thread that does",
-            next_step="use the model before or after another thread measures with it",
-        )
+        raise _busy()
     return recorder
 
 

@@ -13,6 +13,7 @@ and values of earlier tokens; see `knockout.Way`.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,10 @@ from mindshare.attention.threads import evenly
 from mindshare.errors import UnsupportedModelError
 
 _TILE_BYTES = 2**26  # scores of rows that are made at a time
+# Products of a multiple of 16 rows give each row the same bits, whatever the others are and how
+# many: `checks.may_share` rests on it, too. Of 9 or 17 rows the last ones are computed by other
+# code, so that the order of classes, or fewer layers, moved some effects by up to 1e-5.
+EVEN = 16
 
 
 class SharedKeysError(UnsupportedModelError):
@@ -106,6 +111,7 @@ class KnockoutRows:
     means: Mapping[int, torch.Tensor]  # layer → [head, class, value dim]; of `mean`
     prefix: bool = True  # rows hold only the tokens from the first changed one on
     grows: bool = True  # rows begin at their own layer
+    even: int = EVEN  # clean rows are added up to a multiple of this
 
     @property
     def first(self) -> int:
@@ -113,11 +119,11 @@ class KnockoutRows:
         return self.edges.first if self.prefix else 0
 
     def logits(self, model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
-        """[1 + intervention, position, vocabulary]: row 0 is clean."""
+        """[row, position, vocabulary]: row 0 is clean, then one for each intervention, then what
+        fills them up, all clean.
+        """
         positions = len(self.clean.logits)
-        fed = ids[None, self.first :]
-        if not self.grows:
-            fed = fed.expand(1 + len(self.some), -1)
+        fed = ids[None, self.first :].expand(1 if self.grows else self._filled(len(self.some)), -1)
         options = fed_options(model, self.first, len(ids))
         watcher = _KnockedOut(self)
         with (
@@ -128,13 +134,19 @@ class KnockoutRows:
         ):
             return logits_of(model, fed, positions, **options)
 
+    def _filled(self, interventions: int) -> int:
+        """Rows in all."""
+        return -(-(1 + interventions) // self.even) * self.even
+
     @property
     def added(self) -> dict[int, int]:
-        """How many rows begin at each layer."""
-        counts: dict[int, int] = {}
-        for one in self.some:
-            counts[one.start] = counts.get(one.start, 0) + 1
-        return counts
+        """How many rows there are more from each of these layers on; one is fed."""
+        begin = Counter(one.start for one in self.some)
+        counts, begun, rows = {}, 0, 1
+        for layer in sorted({min(self.clean.modules), *begin}):
+            begun += begin[layer]
+            counts[layer], rows = self._filled(begun) - rows, self._filled(begun)
+        return {layer: count for layer, count in counts.items() if count}
 
 
 @contextmanager
@@ -209,7 +221,7 @@ class _KnockedOut:
         output = torch.empty(
             count, tokens, heads, value.shape[-1], dtype=kind, device=call.query.device
         )
-        step = max(1, _TILE_BYTES // (4 * heads * tokens * clean.key.shape[2]))
+        step = EVEN * max(1, _TILE_BYTES // (4 * heads * tokens * clean.key.shape[2] * EVEN))
         for start in range(0, count, step):
             some = slice(start, min(start + step, count))
             own = _Own(call.query[some].to(kind), key[some].to(kind), value[some].to(kind))
