@@ -15,10 +15,12 @@ from mindshare.errors import SelectionError
 from mindshare.prompts import Prompt
 from mindshare.store import RunReader
 from mindshare.study import (
+    AnyStudy,
     Measurer,
     PromptEncoder,
     RunFolder,
     build_insertion_study,
+    build_knockout_study,
     write_tables,
 )
 from mindshare.study.backend import LocalBackend
@@ -108,16 +110,20 @@ def _stored(run: Path) -> dict[str, dict[int, bytes]]:
     return {item: parts for item, parts in found.items() if parts}
 
 
+INSERTION = build_insertion_study("/ *3")
+KNOCKOUT = build_knockout_study(classes={"x": "chars:x", "capital": "chars:AE"}, heads="each")
+
+
 def _tables(
-    run: Path, folder: Path, options: BackendOptions, *, kills: int = 0
+    run: Path, folder: Path, study: AnyStudy, options: BackendOptions, *, kills: int = 0
 ) -> dict[str, bytes]:
-    """An insertion into a few prompts, measured; workers are killed as results come in."""
+    """A few prompts, measured; workers are killed as results come in."""
     text = "Ab cd. Ef gh ij?"
     prompts = [
-        Prompt.from_text(f"{'x' * n} {text}", {"question": (n + 8, n + 17)}, id=f"p{n}")
+        Prompt.from_text(f"{'x' * n} {text}", {"question": (n + 8, n + 17)}, id=f"p{n}", answer=" k")
         for n in range(24)
     ]
-    study, killed = build_insertion_study("/ *3"), set[int]()
+    killed = set[int]()
     with (
         RunFolder(run).open_for(study, {"tiny": prompts}) as opened,
         options.open(spec(folder)) as backend,
@@ -136,13 +142,18 @@ def _tables(
 
 
 @pytest.mark.parametrize("on", ["local", pytest.param("ray", marks=pytest.mark.slow)])
-def test_an_insertion_is_the_same_bytes_when_a_worker_is_killed(
-    tmp_path: Path, folder: Path, on: str
+@pytest.mark.parametrize(
+    ("study", "names"),
+    [(INSERTION, {"retained", "rescaling"}), (KNOCKOUT, {"effects", "answers"})],
+    ids=["insertion", "knockout"],
+)
+def test_the_same_bytes_when_a_worker_is_killed(
+    tmp_path: Path, folder: Path, study: AnyStudy, names: set[str], on: str
 ) -> None:
-    alone = _tables(tmp_path / "alone", folder, BackendOptions(workers=1))
-    assert {"retained.parquet", "rescaling.parquet"} <= alone.keys()
+    alone = _tables(tmp_path / "alone", folder, study, BackendOptions(workers=1))
+    assert {f"{name}.parquet" for name in names} <= alone.keys()
     spread = BackendOptions(on, workers=2)
-    assert _tables(tmp_path / "spread", folder, spread, kills=1) == alone
+    assert _tables(tmp_path / "spread", folder, study, spread, kills=1) == alone
 
 
 def test_the_command_line_spreads_an_insertion(tmp_path: Path, folder: Path) -> None:

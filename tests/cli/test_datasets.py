@@ -274,11 +274,22 @@ def test_a_place_that_is_none(
     assert not Path("out").exists()
 
 
-def test_an_insertion_outlives_a_killed_worker(
-    mindshare: Mindshare, llama: Path, rows: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+INSERT = ("insert", "--insert", "/ *3,6", "--at", "end")
+KNOCKOUT = ("knockout", *CLASSES, "--answer", "greedy", "--heads", "each")
+
+
+@pytest.mark.parametrize("asked", [INSERT, KNOCKOUT], ids=["insert", "knockout"])
+def test_a_killed_worker_changes_no_byte(
+    mindshare: Mindshare,
+    llama: Path,
+    rows: Path,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: tuple[str, ...],
 ) -> None:
-    asked = ("--data", rows, "--column", "prompt=question", "--at", "end", "--insert", "/ *3,6")
-    here = mindshare("insert", llama, *asked, "--out", "here", "--quiet")
+    command, *more = asked
+    source = (llama, "--data", rows, "--column", "prompt=question", *more, "--quiet")
+    here = mindshare(command, *source, "--out", "here")
     assert here.code == 0, here.err
     killed: list[int] = []
 
@@ -291,11 +302,32 @@ def test_an_insertion_outlives_a_killed_worker(
 
     compute = WorkerPool.results
     monkeypatch.setattr(WorkerPool, "results", kill_one)
-    there = mindshare("insert", llama, *asked, "--workers", 2, "--out", "there", "--quiet")
+    there = mindshare(command, *source, "--workers", 2, "--out", "there")
     assert there.code == 0, there.err
     assert len(killed) == 1
-    assert len(tables(place / "here")) > 8
+    assert len(tables(place / "here")) >= (8 if command == "insert" else 4)
     assert tables(place / "here") == tables(place / "there")
+
+
+def test_a_knock_out_is_resumed_and_run_from_its_file_on_two_workers(
+    mindshare: Mindshare, llama: Path, place: Path
+) -> None:
+    rows = [
+        {"id": f"r{i}", "text": f"{i}: ## b ** c", "answer": " a", "choices": [" a", " b"]}
+        for i in range(8)
+    ]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ("knockout", llama, "--data", "rows.jsonl", *CLASSES, "--measure", "correct")
+    for limit in (("--limit", 3), ()):
+        ran = mindshare(*asked, *limit, "--out", "here")
+        assert ran.code == 0, ran.err
+    once = mindshare(*asked, "--out", "once")
+    assert once.code == 0, once.err
+    again = mindshare("run", "here/study.toml", "--workers", 2, "--out", "there")
+    assert again.code == 0, again.err
+    effects = package.read("here").to_pandas("effects_tiny-llama")
+    assert set(effects["correct"]) <= {0.0, 1.0}, "choices are kept with the prompts"
+    assert tables(place / "here") == tables(place / "once") == tables(place / "there")
 
 
 def test_an_insertion_leaves_out_what_a_model_cannot_hold(

@@ -106,6 +106,18 @@ def head_facts(tables: Tables, contrast: str, cls: str) -> dict[str, Any]:
     }
 
 
+def effect_facts(rows: list[Row]) -> dict[str, Any]:
+    """Of knock-outs: where each class's answer loses most, and least."""
+    known = [row for row in rows if row["mean"] is not None]
+    return {
+        _key(key): [
+            _where(end(some, key=lambda row: row["mean"]), "layer", "head", "mean")
+            for end in (min, max)
+        ]
+        for key, some in _grouped(known, "model", "class").items()
+    }
+
+
 def insertion_facts(tables: Tables, responses: dict[str, pa.Table], top: int) -> dict[str, Any]:
     """What an insertion did: labels, what is retained, what is rescaled, which heads change most.
 

@@ -429,6 +429,42 @@ def insert_python(_: Travels) -> Found:
     return found
 
 
+def knockout(travels: Travels) -> Found:
+    """`knockout` of layers in two models, of single heads by every measure; resumed; screened."""
+    found = Found()
+    asked = (*("knockout", "--data", "rows.jsonl"), *ROWS, "--class", "map=span:map")
+    asked += ("--class", "word=letter", "--answer", "greedy:2", "--quiet", "--progress", "quiet")
+    for name, more in {
+        "layers": (*PAIR, "--window", "2", "--queries", "answer"),
+        "heads": ("base", "--heads", "each", "--layers", "1", "--limit", "4"),
+        "zero": ("tuned", "--heads", "0.1,1.2", "--how", "zero", "--queries", "later"),
+        "screen": ("base", "--heads", "each", "--screen", "2", "--limit", "4"),
+    }.items():
+        travels.run(*asked, *more, "--out", f"knockout/{name}")
+        found.add(Path("knockout", name), name)
+        rows = found.tables[f"{name}/summary"].to_pylist()
+        found.facts[name] = facts.effect_facts(rows)
+    again = ("run", "knockout/layers/study.toml", "--out", "knockout/again", "--quiet")
+    travels.run(*again)
+    layers = Path("knockout/layers")
+    found.holds["from its file: same bytes"] = same_files(layers, Path("knockout/again"))
+    return found
+
+
+def parts(travels: Travels) -> Found:
+    """`parts` of two wordings, and of a marked text in two models, by all queries."""
+    found = Found()
+    texts = {"a": "# Rules\nBe kind.\n\n# Task\nIs ## or ** up?", "b": "Be kind.\n\nIs ## up?"}
+    for name, text in texts.items():
+        Path(f"{name}.txt").write_text(text, encoding="utf-8")
+    wordings = ("tuned", "--file", "A=a.txt", "--file", "B=b.txt")
+    marked = (*PAIR, "--text", data.MARKED, "--marked", "--queries", "all")
+    for name, asked in {"wordings": wordings, "marked": marked}.items():
+        travels.run("parts", *asked, "--out", f"parts/{name}", "--quiet")
+        found.add(Path("parts", name), name)
+    return found
+
+
 def run_study(travels: Travels) -> Found:
     """`run` of the study file that a command saved, and of one that was only written."""
     travels.of("shares")
@@ -506,6 +542,7 @@ JOURNEYS: dict[str, Callable[[Travels], Found]] = {
         *(models, measure_text, measure_data, measure_python, capture, workers),
         *(shares, shares_measures, shares_python, head_map),
         *(insert, insert_one, insert_pair, insert_python),
+        *(knockout, parts),
         *(run_study, report, smollm2),
     )
 }

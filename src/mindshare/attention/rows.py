@@ -64,7 +64,7 @@ class CleanPass:
     def of(cls, model: torch.nn.Module, ids: torch.Tensor, positions: int) -> CleanPass:
         """`ids` [token]; logits of the last `positions` tokens."""
         clean = cls()
-        with torch.inference_mode(), recording(model, clean), evenly(model):
+        with torch.inference_mode(), recording(model, clean), evenly(model, few_rows=True):
             clean.logits = logits_of(model, ids[None], positions)[0]
         return clean
 
@@ -129,7 +129,7 @@ class KnockoutRows:
         with (
             torch.inference_mode(),
             recording(model, watcher),
-            evenly(model),
+            evenly(model, few_rows=True),
             _growing(model, self.clean.modules, self.added if self.grows else {}),
         ):
             return logits_of(model, fed, positions, **options)

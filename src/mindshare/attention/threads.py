@@ -5,6 +5,9 @@ the same bits however many threads share the work. Functions such as silu, gelu 
 thread takes a stretch, computes the numbers at its end that fill no vector by another formula, and
 where stretches end depends on the number of threads and of numbers. Cut into pieces whose stretches
 are whole vectors, every number is made the same way.
+
+Products are an exception where they have fewer than 16 rows: MKL splits the narrow ones otherwise
+(seen on AMD's, in strict mode too). Passes are padded to 16 tokens; rows of knock-outs are not.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ _GRAIN = 32768  # the fewest numbers torch gives to a thread
 _SERIAL = 16384  # so few are never split, not even by kernels with a grain of their own
 _VECTOR = 32  # numbers that the widest loops take at a time
 _FEW = 2  # threads that split the angles of whole rows evenly
+_ROWS = 16  # of a product: with fewer, its bits may depend on the threads
 
 
 def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
@@ -51,12 +55,17 @@ def _splits_evenly(size: int, threads: int, own_grain: bool) -> bool:
 
 
 @contextmanager
-def evenly(model: torch.nn.Module) -> Iterator[None]:
-    """Inside, the model's activations and rotary embeddings do not depend on the threads."""
+def evenly(model: torch.nn.Module, *, few_rows: bool = False) -> Iterator[None]:
+    """Inside, the model's activations and rotary embeddings do not depend on the threads.
+
+    `few_rows`: nor do its products, for passes that are not padded.
+    """
     changed: list[torch.nn.Module] = []
     try:
         for module in model.modules():
             wrap = _wrapper(module)
+            if few_rows and isinstance(module, torch.nn.Linear):
+                wrap = _few_rows_on_one_thread
             if wrap is not None and "forward" not in vars(module):  # someone else's hook stays
                 module.forward = wrap(module.forward)
                 changed.append(module)
@@ -101,13 +110,28 @@ def _on_one_thread(forward: Any) -> Any:
     """It is little work, and done once a pass."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        threads = torch.get_num_threads()
-        if threads <= _FEW:
+        with _threads(1 if torch.get_num_threads() > _FEW else None):
             return forward(*args, **kwargs)
-        torch.set_num_threads(1)
-        try:
-            return forward(*args, **kwargs)
-        finally:
-            torch.set_num_threads(threads)
 
     return run
+
+
+def _few_rows_on_one_thread(forward: Any) -> Any:
+    def run(x: torch.Tensor) -> Any:
+        with _threads(1 if x.numel() < _ROWS * x.shape[-1] else None):
+            return forward(x)
+
+    return run
+
+
+@contextmanager
+def _threads(number: int | None) -> Iterator[None]:
+    """None: as many as there are."""
+    before = torch.get_num_threads()
+    if number is not None:
+        torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        if number is not None:
+            torch.set_num_threads(before)

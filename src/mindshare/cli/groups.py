@@ -406,5 +406,5 @@ def _row(prompt: Prompt) -> dict[str, Any]:
         row["messages"] = [{"role": m.role, "content": m.content} for m in prompt.messages]
     if prompt.spans:
         row["spans"] = {name: [list(r) for r in ranges] for name, ranges in prompt.spans.items()}
-    optional = {"group": prompt.group, "answer": prompt.answer}
+    optional = {"group": prompt.group, "answer": prompt.answer, "choices": prompt.choices}
     return row | {name: value for name, value in optional.items() if value is not None}

@@ -21,7 +21,9 @@ from mindshare.stats.resampling import ALPHA, LEAST_P, Resampling, detectable_ef
 TELLING = 12  # units: with 6 to 10 skewed ones, 8 to 35 of 100 tables have a wrong margin
 SMALL = 0.1  # a mean that is so much larger or smaller, or less, is called equivalent
 _DRAWN, _CELLS = 1_000, 1_024  # a block: 1,000 resamples × 1,024 cells are 8 MB
-_FEWEST_DETECTABLE = 8  # with 6 or 7 units the power is not what is said
+# Units from which `detectable` has the power that is said; `TELLING` of them with a difference. Of
+# fewer, most kinds of skewed numbers are found in 55 to 75 of 100 studies, normal ones in 79.
+_FEWEST_DETECTABLE = 30
 # A resample that drew hardly anything but one number (or zeros) has no spread to divide by.
 _LEAST_SPREAD = 1e-3
 
@@ -236,10 +238,13 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
 # Power: which differences could have been found. The spread of long-tailed numbers is known less
 # well than their number says: its variance is 2 / (n − 1) + kurtosis / n of its square, which is
 # that of normal numbers with fewer degrees of freedom. Skewed ones must pass what the correction
-# for skewness asks for on the side of their mean.
+# for skewness asks for on the side of their mean. Few units show too little of a long tail, so what
+# they show of it counts for more: by simulation, `_TAIL` / units − 1 standard errors per kurtosis / n
+# bring the power of all shapes in docs/promises.md from 74 to 79 up to 78 to 82 of 100.
 
 _FREEDOM = (3, 4, 5, 6, 8, 10, 12, 16, 20, 28, 40, 60, 100, 200, 400)  # a root for each is enough
 _T_STEP = 0.2  # likewise, of thresholds
+_TAIL = 160
 
 
 def _single_threshold(found: MeanIntervals, cells: np.ndarray, n: int) -> np.ndarray:
@@ -256,18 +261,20 @@ def _detectable(
 
     `threshold` gives the |t| that must be passed, for cells of so many units.
     """
-    differences = np.full(len(found.mean), np.nan)
-    for n in np.unique(found.n_effective[np.isfinite(found.low)]).tolist():
-        if n < _FEWEST_DETECTABLE:
-            continue
-        cells = np.flatnonzero(np.isfinite(found.low) & (found.n_effective == n))
+    effects = np.full(len(found.mean), np.nan)  # in standard errors
+    tail = np.maximum(found.kurtosis, 0) / np.maximum(found.n_effective, 1)
+    enough = np.isfinite(found.low) & (found.n_other >= TELLING)
+    enough &= found.n_effective >= _FEWEST_DETECTABLE
+    for n in np.unique(found.n_effective[enough]).tolist():
+        cells = np.flatnonzero(enough & (found.n_effective == n))
         t = threshold(found, cells, n)
-        freedom = _nearest(2 / (2 / (n - 1) + np.maximum(found.kurtosis[cells], 0) / n), n)
+        freedom = _nearest(2 / (2 / (n - 1) + tail[cells]), n)
         for pair in set(zip(t.tolist(), freedom.tolist(), strict=True)):
             if math.isfinite(pair[0]):
                 here = cells[(t == pair[0]) & (freedom == pair[1])]
-                differences[here] = detectable_effect(pair[0], int(pair[1])) * found.se[here]
-    return differences
+                effects[here] = detectable_effect(pair[0], int(pair[1]))
+    known = np.sqrt(found.n_effective * np.maximum(found.n_other, 1.0))
+    return found.se * (effects + tail * np.maximum(_TAIL / known.clip(min=1) - 1, 0))
 
 
 def _nearest(freedom: np.ndarray, n: int) -> np.ndarray:
