@@ -2,10 +2,10 @@
 
     python bench/promises.py [STUDIES] [TABLE…]    1,000 per case by default: about two hours
 
-Tables: coverage, margins, family, power, family_power, small; all of them if none is named. Each study is drawn
-from a known truth, and put through the same functions as every table. Coverage, power and small
-take one cell per study, and ten times as many; margins and families have 90 cells, in none of which
-a mean differs.
+Tables: coverage, margins, family, power, family_power, small; all of them if none is named. Each
+study is drawn from a known truth, and put through the same functions as every table. Coverage,
+power and small take one cell per study, and ten times as many; margins and families have 90 cells,
+in none of which a mean differs.
 """
 
 from __future__ import annotations
@@ -166,9 +166,7 @@ def power(name: str, n: int, studies: int, seed: int = 3) -> tuple[float, float,
     return right, wrong, _mean(there)
 
 
-def family_power(
-    name: str, n: int, studies: int, *, resamples: int = 300, seed: int = 6
-) -> float:
+def family_power(name: str, n: int, studies: int, *, resamples: int = 300, seed: int = 6) -> float:
     """The same of `detectable_family`, for a cell that is picked out of 30."""
     claimed: list[bool] = []
     for i in range(studies):

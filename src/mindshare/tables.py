@@ -132,8 +132,8 @@ _COLUMNS: dict[pa.DataType, dict[str, str]] = {
         "number other than 0",
         "effect": "difference / sd (Cohen's d_z, not corrected for small n); null where sd is 0",
         "detectable": "smallest true difference that another study like this one finds with 80 % "
-        "power at p_value < 0.05, in a cell that is looked at alone; null below 30 prompts or groups, "
-        "or where fewer than 12 of them differ: the power could not be promised",
+        "power at p_value < 0.05, in a cell that is looked at alone; null below 30 prompts or "
+        "groups, or where fewer than 12 of them differ: the power could not be promised",
         "detectable_family": "the same at p_family of 0.05: in a cell that is picked out of the "
         "table",
         "p_value": "two-sided, of the null that the mean difference is 0, whatever the spreads: "

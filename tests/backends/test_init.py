@@ -120,7 +120,9 @@ def _tables(
     """A few prompts, measured; workers are killed as results come in."""
     text = "Ab cd. Ef gh ij?"
     prompts = [
-        Prompt.from_text(f"{'x' * n} {text}", {"question": (n + 8, n + 17)}, id=f"p{n}", answer=" k")
+        Prompt.from_text(
+            f"{'x' * n} {text}", {"question": (n + 8, n + 17)}, id=f"p{n}", answer=" k"
+        )
         for n in range(24)
     ]
     killed = set[int]()

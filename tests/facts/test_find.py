@@ -252,8 +252,8 @@ def test_of_few_prompts_nothing_is_claimed_however_far_apart(prompts: int) -> No
 
 
 def test_what_could_have_been_found_is_kept() -> None:
-    values = np.random.default_rng(0).normal(0.5, 0.1, (12, 2, 1, 1))
-    last = result(responses(12, weight_evenness=values), against=OTHER)[-1]
+    values = np.random.default_rng(1).normal(0.5, 0.1, (30, 2, 1, 1))
+    last = result(responses(30, weight_evenness=values), against=OTHER)[-1]
     assert last.kind == "not_significant"
     assert last.numbers[0].detectable_family is not None
 

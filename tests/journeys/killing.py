@@ -1,9 +1,9 @@
 """`python -m tests.journeys.killing FOLDER KILLS SEED WHAT`: 300 prompts, killed again and again.
 
-WHAT is `classes`, `insertion` or `knockout`. A child measures into FOLDER/N and is killed with SIGKILL after a
-random time; the next goes on, with a batch size of its own, until the run is finished. Then the
-next folder is begun. Children are forked from this process, which has loaded everything: the run is
-killed, not the start of Python.
+WHAT is `classes`, `insertion` or `knockout`. A child measures into FOLDER/N and is killed with
+SIGKILL after a random time; the next goes on, with a batch size of its own, until the run is
+finished. Then the next folder is begun. Children are forked from this process, which has loaded
+everything: the run is killed, not the start of Python.
 FOLDER/alone holds an undisturbed run. Prints how many were killed, and at which moments.
 """
 

@@ -49,7 +49,7 @@ def test_a_killed_run_ends_in_the_same_bytes(tmp_path: Path, what: str, kills: i
     assert int(said.split()[0]) >= kills
     assert "measuring" in said
     undisturbed = tables(tmp_path / "runs" / "alone")
-    assert len(undisturbed) >= 5
+    assert len(undisturbed) >= (2 if what == "knockout" else 5)
     disturbed = sorted(path for path in (tmp_path / "runs").iterdir() if path.name.isdigit())
     assert disturbed
     for folder in disturbed:

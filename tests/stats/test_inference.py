@@ -206,8 +206,13 @@ def test_long_tails_and_skewness_hide_more() -> None:
     assert sizes[0] < sizes[2]
 
 
-def test_few_prompts_detect_nothing() -> None:
-    assert np.isnan(compared(np.random.default_rng(4).normal(0, 1, (7, 2)))["detectable"]).all()
+def test_where_the_power_cannot_be_promised_nothing_is_called_detectable() -> None:
+    """Below 30 prompts, or where fewer than 12 of them differ."""
+    values = np.random.default_rng(4).normal(0, 1, (30, 2))
+    values[11:, 1] = 0
+    for name in ("detectable", "detectable_family"):
+        assert np.isnan(compared(values[:29])[name]).all()
+        assert np.isnan(compared(values)[name]).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from mindshare.measures import MEASURES
 from mindshare.naming import layer_ranges
 
 APPROXIMATE = "≈"  # before an interval that few prompts stand behind
-WELL_KNOWN = 100  # units: of fewer that are skewed, what is detectable is found in 65 to 80 of 100
 DIGITS, MOST = 3, 6  # significant digits; decimals at most
 UNITS = {  # after the number; the others are parts of one, and their name says so
     name: " times" if measure.unit == "ratio" else f" {measure.unit}"
@@ -236,8 +235,7 @@ def _not_significant(fact: Fact) -> Sentence:
     if subject.measure in ("mass", "share") and (largest.detectable_family or 0.0) > 1:
         return Sentence(text)  # more than there is: nothing could have been found
     size = f"{single(largest.detectable_family or 0.0)}{UNITS.get(subject.measure, '')}"
-    about = "" if largest.n_units >= WELL_KNOWN else APPROXIMATE
-    return Sentence(f"{text}; detectable: {about}{size}", (largest,))
+    return Sentence(f"{text}; detectable: {size}", (largest,))
 
 
 @_form
