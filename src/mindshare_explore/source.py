@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindshare.errors import SelectionError
-from mindshare.figures.theme import PALETTES, class_colours
+from mindshare.figures.colours import PALETTES, class_colours
 from mindshare.measures import MEASURES
 
 if TYPE_CHECKING:

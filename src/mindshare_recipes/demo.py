@@ -22,7 +22,7 @@ import typer
 if TYPE_CHECKING:
     from mindshare.api.charts import Chart
     from mindshare.cli.screen import Summary
-    from mindshare.figures.figure import BackgroundProcess
+    from mindshare.figures.saving import BackgroundProcess
     from mindshare.models import LoadedModel
     from mindshare.report.document import Chapter
 
@@ -65,7 +65,7 @@ def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
       mindshare demo --out /tmp/first-look
     """
     from mindshare.cli.screen import say_lines
-    from mindshare.figures.figure import drawing_in_background
+    from mindshare.figures.saving import drawing_in_background
 
     _require_own(out)
     # Threads that wait must not spin: beside other work that made passes ten times slower. Read by

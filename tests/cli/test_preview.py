@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from mindshare.cli import preview as view
-from mindshare.figures.theme import PALETTES, class_colours
+from mindshare.figures.colours import PALETTES, class_colours
 from mindshare.models import available
 from mindshare.prompts import Prompt
 from mindshare.tokens import Classed, classify, encode, parse_classes

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from mindshare.errors import SelectionError
-from mindshare.figures import ClassBarsOptions, class_bars
-from mindshare.figures.theme import PALETTES, WIDTHS
+from mindshare.figures import ClassBarsOptions, Figure, class_bars
+from mindshare.figures.colours import PALETTES
+from mindshare.figures.theme import WIDTHS
 from mindshare.measures import at_level
 
-from .drawing import assert_fits, caption, compiled, drawn, marks, places, size, words
+from .drawing import assert_fits, caption, compiled, drawn, marks, panels, places, size, words
 from .samples import CLASSES, PHYS, made_up, reading, summary
 
 NAMES = ["Qwen2.5-1.5B-Instruct", "Qwen2.5-Math-1.5B", "SmolLM2-135M", "d", "e", "f"]
@@ -166,9 +167,34 @@ def test_shares_reach_from_0_to_1_and_two_have_one_whisker_between_them() -> Non
     three = class_bars(made_up(["a", "b"], 4, measure="share"))
     assert inner(three.spec)["layer"][0]["encoding"]["y"]["scale"] == {"domain": [0, 1]}
     assert values(three.spec, "whisker") == []
-    pair = class_bars(made_up(["a", "b"], 4, measure="share", classes=("system", "maps")))
+    pair = class_bars(made_up(["a", "b"], 1, measure="share", classes=("system", "maps")))
     assert {v["class"] for v in values(pair.spec, "whisker")} == {"maps"}  # the lower one
     assert "of the share of maps" in caption(pair)
+
+
+def test_two_shares_by_layer_are_one_line_per_model() -> None:
+    content = made_up(["a", "b"], 4, measure="share", classes=("system", "maps"))
+    figure = class_bars(content, ClassBarsOptions())
+    ((panel,),) = panels(figure)
+    drawn_as = {(v["series"], v["x"]): v["mean"] for v in panel["data"]["values"]}
+    rows = [row for row in content.to_pylist() if row["class"] == "system"]
+    assert drawn_as == {(row["model"], row["layer"]): row["mean"] for row in rows}
+    assert panel["encoding"]["y"]["scale"]["domain"] == [0, 1]
+    assert panel["encoding"]["y"]["axis"]["title"] == "Share of system"
+    assert "The rest: maps." in caption(figure)
+    assert figure.name == "class_bars_share"
+    named = class_bars(content, ClassBarsOptions(y_title="Mine", label={"maps": "Maps"}))
+    assert panels(named)[0][0]["encoding"]["y"]["axis"]["title"] == "Mine"
+    assert "The rest: Maps." in caption(named)
+
+
+def test_a_class_keeps_its_colour_where_others_are_not_drawn() -> None:
+    def colours(figure: Figure) -> dict[str, str]:
+        scale = inner(figure.spec)["layer"][0]["encoding"]["color"]["scale"]
+        return dict(zip(scale["domain"], scale["range"], strict=True))
+
+    one = class_bars(reading(), ClassBarsOptions(class_order=("star",)))
+    assert colours(one) == {"star": colours(class_bars(reading()))["star"]}
 
 
 def test_classes_of_another_set_get_other_colours() -> None:

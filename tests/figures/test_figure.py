@@ -11,7 +11,8 @@ import pytest
 
 from mindshare.errors import OutputError
 from mindshare.figures import ClassBarsOptions, Figure, class_bars, head_map, save_figures
-from mindshare.figures.figure import FILES, FORMATS, _background, drawing_in_background
+from mindshare.figures.figure import FILES, FORMATS
+from mindshare.figures.saving import _background, drawing_in_background
 from mindshare.folders import read_folder
 
 from .drawing import png_size
@@ -174,7 +175,7 @@ def test_without_semaphores_a_thread_helps(tmp_path: Path, monkeypatch: pytest.M
     def refuse(*_: object, **__: object) -> None:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr("mindshare.figures.figure.ProcessPoolExecutor", refuse)
+    monkeypatch.setattr("mindshare.figures.saving.ProcessPoolExecutor", refuse)
     with drawing_in_background():
         folder = save_figures([], tmp_path / "r", manifest={"n": 1})
     assert read_folder(folder)[1]["n"] == 1

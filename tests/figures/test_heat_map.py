@@ -55,6 +55,13 @@ def test_amounts_start_at_0() -> None:
     assert scale(figure)["domain"][-1] == pytest.approx(max(figure.table["mean"].to_pylist()))
 
 
+def test_conditions_of_one_table_share_their_colours() -> None:
+    content = summarised([(i, j) for i in range(4) for j in range(3)], conditions=("a", "b"))
+    maps = [response_map(content, "shape", condition=name) for name in ("a", "b")]
+    domains = [one.spec["layer"][0]["encoding"]["color"]["scale"]["domain"] for one in maps]
+    assert domains[0] == domains[1]
+
+
 def test_models_of_one_table_share_their_colours() -> None:
     content = made_up(["a", "b"], 4, heads=range(3))
     two = [head_map(content, "star", HeadMapOptions(model=model)) for model in "ab"]

@@ -10,7 +10,7 @@ from mindshare.figures.selection import Profile
 from mindshare.figures.theme import WIDTHS
 
 from .drawing import assert_fits, caption, compiled, drawn, marks, panels, words
-from .insertions import Inserted, Made, made
+from .insertions import Inserted, Made, changed, made
 
 HEADS = [(0, 0), (0, 1), (0, 7), (3, 4), (29, 8)]
 NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -62,6 +62,22 @@ def family(models: int = 3, **options: object) -> Figure:
 
 
 # One column per head.
+
+
+def test_pale_tokens_set_no_scale() -> None:
+    content = made(62)
+    rows = content.aligned.to_pylist()
+    late = [row["received_without"] * (50 if row["n_queries_without"] == 1 else 1)
+            if row["received_without"] is not None else None for row in rows]  # fmt: skip
+    content = Made(
+        content.sequence, content.places, changed(content.aligned, "received_without", late)
+    )
+    highest = max(x for x in late if x is not None)
+    top = panels(grid(content))[0][0]["encoding"]["y"]["scale"]["domain"][1]
+    assert top < highest
+    assert max(line(panels(grid(content))[0][0], "without").values()) < top
+    all_solid = panels(grid(content, few=0))[0][0]["encoding"]["y"]["scale"]["domain"][1]
+    assert all_solid > top
 
 
 def test_the_lines_are_the_numbers_of_the_tables() -> None:

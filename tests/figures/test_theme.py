@@ -5,21 +5,16 @@ from itertools import pairwise
 import pytest
 
 from mindshare.errors import SelectionError
-from mindshare.figures.theme import (
+from mindshare.figures.colours import (
     INK,
     OTHER,
     PALETTES,
     PAPER,
-    WIDTHS,
     ColourScale,
-    Grid,
-    Style,
     class_colours,
-    every,
-    series_scale,
-    text_width,
-    wrapped,
+    series_colours,
 )
+from mindshare.figures.theme import WIDTHS, Grid, Style, every, text_width, wrapped
 from mindshare.measures import MEASURES
 
 SEED = PALETTES["seed"]
@@ -47,7 +42,12 @@ def test_no_two_classes_or_lines_look_alike(name: str) -> None:
     classes = [*"abcdefgh", "other", "sink_slot"]
     assert len(set(class_colours(classes, PALETTES[name]).values())) == len(classes)
     assert class_colours(classes, PALETTES[name])["other"] == OTHER
-    assert len(set(series_scale("abcdefgh", PALETTES[name])["range"])) == 8
+    assert len(set(series_colours("abcdefgh", PALETTES[name]).values())) == 8
+
+
+def _half(colour: str) -> str:
+    """Half way to white."""
+    return "#" + "".join(f"{(int(colour[i : i + 2], 16) + 255) // 2:02x}" for i in (1, 3, 5))
 
 
 @pytest.mark.parametrize("name", PALETTES)
@@ -60,7 +60,8 @@ def test_neighbours_can_be_told_apart_in_grey(name: str) -> None:
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
     ends = (palette.minus_to_plus[0], palette.minus_to_plus[-1])
-    for group in (palette.classes[:3], palette.series[:2], ends):
+    halves = [_half(colour) for colour in ends]  # +0.5 and −0.5 of a scale from −1 to 1
+    for group in (palette.classes[:3], palette.series[:2], ends, halves):
         grey = sorted(lightness(colour) for colour in group)
         assert min(b - a for a, b in pairwise(grey)) > 0.07, group
 

@@ -58,7 +58,7 @@ def class_shades(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
     The colours are those of the charts, begun again where classes are more than a chart can show.
     """
-    from mindshare.figures.theme import PALETTES, class_colours
+    from mindshare.figures.colours import PALETTES, class_colours
 
     own = [name for name in names if name not in ("other", "sink_slot")]
     most = len(PALETTES["seed"].classes) - 1

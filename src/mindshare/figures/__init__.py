@@ -27,13 +27,15 @@ looking.
 from __future__ import annotations
 
 from mindshare.figures.bars import ClassBarsOptions, class_bars
-from mindshare.figures.figure import FORMATS, Figure, check_formats, save_figures
+from mindshare.figures.colours import PALETTES
+from mindshare.figures.figure import FORMATS, Figure, check_formats
 from mindshare.figures.heat_map import HeadMapOptions, head_map, response_map
 from mindshare.figures.lines import LineOptions, layer_lines, sweep_curves
 from mindshare.figures.parts import PartBarsOptions, part_bars
 from mindshare.figures.profiles import ProfileOptions, family_panel, profile_grid
 from mindshare.figures.redraw import check_names, redraw, saved_figure
-from mindshare.figures.theme import PALETTES, Style
+from mindshare.figures.saving import save_figures
+from mindshare.figures.theme import Style
 from mindshare.figures.token_strip import TokenStripOptions, received_strip, text_strip
 from mindshare.figures.uses import DotOptions, use_dots, use_lines
 

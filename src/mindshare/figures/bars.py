@@ -1,32 +1,41 @@
 """A `summary` table → bars by layer, one bar per model.
 
 Measures that add up over the classes are stacked, with one whisker for the total; others have a row
-of bars per class, each bar with its own whisker. Few bars: one group per layer, the models' names
-under their bars. Many bars, or one model: the layers along the axis, one row per model. Draws what
-is in the tables and computes nothing but where a segment starts.
+of bars per class, each bar with its own whisker. Two shares, which sum to 1, become lines. Few
+bars: one group per layer, the models' names under their bars. Many bars, or one model: the layers
+along the axis, one row per model. Draws what is in the tables and computes nothing but where a
+segment starts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.figures import captions
-from mindshare.figures.captions import listed, number
-from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.captions import (
+    Encoding,
+    axis_title,
+    axis_words,
+    cell_words,
+    listed,
+    number,
+    summary_figure,
+    summary_title,
+    told_apart,
+)
+from mindshare.figures.colours import INK, PAPER
+from mindshare.figures.figure import Figure, redrawable
+from mindshare.figures.lines import LineOptions, share_lines
 from mindshare.figures.selection import UNNAMED, Row, Selection, select
 from mindshare.figures.theme import (
-    INK,
-    PAPER,
     Spec,
     Style,
     channel,
-    class_colours,
     layer,
     legend,
     name_axis,
@@ -83,14 +92,19 @@ def class_bars(
     data = selected(summary)
     order = _class_order(data, options)
     sums = [] if totals is None else selected(totals).rows
-    bars = _Bars(data.only("class", order), options, order, sums)
+    bars = _ClassBars(data.only("class", order), options, order, sums)
     if len(bars.panels) > _MOST_ROWS:
         raise SelectionError(
             f"{len(bars.panels)} rows ({' × '.join(bars.split)}) are too many for one chart",
             allowed=f"up to {_MOST_ROWS}",
             next_step="choose fewer heads, classes or models, or draw a head map",
         )
-    return compose(_view(bars), _words(bars), options, table=bars.data.table)
+    if bars.is_line:
+        rest, top = order
+        style = {field.name: getattr(options, field.name) for field in fields(Style)}
+        style |= {"name": options.name or "class_bars_share", "bands": options.whiskers}
+        return share_lines(data.only("class", [top]), LineOptions(**style), bars.label(rest))
+    return summary_figure(_view(bars), bars.data, _encoding(bars))
 
 
 def _class_order(data: Selection, options: ClassBarsOptions) -> list[str | None]:
@@ -106,7 +120,7 @@ def _class_order(data: Selection, options: ClassBarsOptions) -> list[str | None]
 
 
 @dataclass(frozen=True)
-class _Bars:
+class _ClassBars:
     """The rows to draw, and the layout that follows from them."""
 
     data: Selection
@@ -127,6 +141,13 @@ class _Bars:
     def is_share(self) -> bool:
         """Every stack reaches 1."""
         return self.data.measure.name == "share"
+
+    @property
+    def is_line(self) -> bool:
+        """Two shares sum to 1: by layer, one line per model says both."""
+        by_layer = self.data.heads == [None] and len(self.data.layers) > 1
+        two = self.is_share and self.stacked and len(self.order) == 2
+        return two and by_layer and None not in self.data.layers
 
     @cached_property
     def group_width(self) -> float:
@@ -214,7 +235,7 @@ class _Bars:
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _view(bars: _Bars) -> Spec:
+def _view(bars: _ClassBars) -> Spec:
     place = {name: i for i, name in enumerate(bars.order)}  # from the bottom; a total is on top
     values = [
         {name: row[name] for name in COLUMNS}
@@ -229,7 +250,7 @@ def _view(bars: _Bars) -> Spec:
     return {"data": {"values": values}, **inner}
 
 
-def _facet(bars: _Bars) -> Spec:
+def _facet(bars: _ClassBars) -> Spec:
     facet: Spec = {}
     if bars.grouped:
         label = "isValid(datum.value) ? 'Layer ' + datum.value : 'Mean of the layers'"
@@ -244,7 +265,7 @@ def _facet(bars: _Bars) -> Spec:
     return facet
 
 
-def _layers(bars: _Bars) -> list[Spec]:
+def _layers(bars: _ClassBars) -> list[Spec]:
     layers = [_segments(bars)]
     neutral = bars.data.measure.neutral
     if neutral is not None and not bars.stacked:
@@ -258,13 +279,13 @@ def _layers(bars: _Bars) -> list[Spec]:
     return layers
 
 
-def _segments(bars: _Bars) -> Spec:
+def _segments(bars: _ClassBars) -> Spec:
     stack: list[Spec] = [{"calculate": "0", "as": "from"}, {"calculate": "datum.mean", "as": "to"}]
     if bars.stacked:
         sort = [{"field": "order", "order": "ascending"}]
         groups = ["panel", "layer", "model"]
         stack = [{"stack": "mean", "groupby": groups, "sort": sort, "as": ["from", "to"]}]
-    title = captions.axis_title(bars.data.measure, bars.options)
+    title = axis_title(bars.data)
     with_queries = f"{title}, queries: {bars.data.queries}"  # also in the caption
     fits = text_width(with_queries) <= bars.height and bars.options.y_title is None
     title = with_queries if fits else title
@@ -284,7 +305,7 @@ def _segments(bars: _Bars) -> Spec:
     }
 
 
-def _x(bars: _Bars) -> Spec:
+def _x(bars: _ClassBars) -> Spec:
     layers = [n for n in bars.data.layers if n is not None]
     if bars.grouped:
         axis = name_axis(bars.data.models, bars.width / len(bars.data.models), bars.options)
@@ -298,19 +319,17 @@ def _x(bars: _Bars) -> Spec:
     return channel("layer", "ordinal", sort="ascending", scale=scale, axis=axis)
 
 
-def _colour(bars: _Bars) -> Spec:
-    palette = bars.options.colours
-    classes = bars.data.values("class")
-    if classes == [None]:
-        return {"value": palette.series[0]}
-    colours = class_colours(classes, palette, first=bars.options.first_colour)
-    scale = {"domain": list(colours), "range": bars.options.tinted(colours, colours.values())}
-    labels = {name: bars.label(name) for name in classes}
+def _colour(bars: _ClassBars) -> Spec:
+    if bars.order == [None]:
+        return {"value": bars.options.colours.series[0]}
+    colours = bars.data.class_colours(first=bars.options.first_colour)
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    labels = {name: bars.label(name) for name in colours}
     shown = legend(labels, bars.options.pixels) if bars.stacked else None  # else rows are named
     return channel("class", "nominal", scale=scale, legend=shown)
 
 
-def _tooltip(bars: _Bars, *, total: bool = False) -> list[Spec]:
+def _tooltip(bars: _ClassBars, *, total: bool = False) -> list[Spec]:
     texts = {"model": "model", "layer": "layer"}
     texts |= {} if total or bars.order == [None] else {"class": "class"}
     mean = f"{bars.data.measure.name}, total" if total else bars.data.measure.name
@@ -320,14 +339,14 @@ def _tooltip(bars: _Bars, *, total: bool = False) -> list[Spec]:
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _words(bars: _Bars) -> Words:
+def _encoding(bars: _ClassBars) -> Encoding:
     data, labels = bars.data, [bars.label(name) for name in bars.order]
     neutral = data.measure.neutral
     several = len(bars.order) > 1
     whose = "the total" if bars.stacked and several else "each bar"
     if bars.is_share and len(bars.order) == 2:
         whose = f"the share of {labels[0]}"
-    layers = captions.axis_words("layer", data.layers, bars.options)
+    layers = axis_words("layer", data.layers, bars.options)
     axes = f"Horizontal: {layers}, one bar per model; vertical: from 0"
     if bars.order != [None]:
         stack = f". Each bar stacks, from the bottom: {listed(labels)}"
@@ -337,8 +356,7 @@ def _words(bars: _Bars) -> Words:
     each_bar = bars.stacked and bars.order != [None] and len(bars.sums) <= _DESCRIBED
     why = "is over other prompts for other classes" if bars.some_absent else "does not add up"
     unstacked = f"{data.measure.title} {why}, so bars are not stacked"
-    return captions.summary_words(
-        data,
+    return Encoding(
         name=["class_bars", data.measure.name],
         title=_title(bars),
         kind="Stacked bars" if bars.stacked and several else "Bars",
@@ -351,31 +369,31 @@ def _words(bars: _Bars) -> Words:
     )
 
 
-def _title(bars: _Bars) -> str:
+def _title(bars: _ClassBars) -> str:
     """Two models: where they differ most; else where the bars are highest. If it can be told."""
     data = bars.data
     heights = bars.totals if len(bars.order) > 1 else data.drawn
     by = "layer" if bars.order == [None] else "token class and layer"
     if bars.is_share or not bars.stacked or not data.has_intervals or "head" in bars.split:
-        return captions.summary_title(data, [] if bars.order != [None] else data.drawn, by=by)
+        return summary_title(data, [] if bars.order != [None] else data.drawn, by=by)
     if len(data.models) != 2:
-        return captions.summary_title(data, heights, by=by)
+        return summary_title(data, heights, by=by)
     pairs: dict[int | None, list[Row]] = {}
     for bar in heights:
         pairs.setdefault(bar["layer"], []).append(bar)
     # Models of unequal depth have no layer in common.
     if not pairs or any(len(pair) != 2 for pair in pairs.values()):
-        return captions.summary_title(data, [], by=by)
+        return summary_title(data, [], by=by)
     a, b = max(pairs.values(), key=lambda pair: abs(pair[0]["mean"] - pair[1]["mean"]))
-    if not captions.told_apart(data, a, [b]):
-        return captions.summary_title(data, [], by=by)
-    where = captions.cell_words(a["layer"], None, bars.options)
+    if not told_apart(data, a, [b]):
+        return summary_title(data, [], by=by)
+    where = cell_words(a["layer"], None, bars.options)
     chosen = f"Of {len(pairs)} layers, " if bars.options.layers else ""
     models = [bars.options.word(model) for model in data.models]
     return f"{chosen}{models[0]} and {models[1]} differ most in {where}"
 
 
-def _series(bars: _Bars) -> dict[str, list[Row]]:
+def _series(bars: _ClassBars) -> dict[str, list[Row]]:
     """The bars of each model; by class where the totals say nothing."""
     if bars.stacked and not bars.is_share:
         return {m: [bar for bar in bars.sums if bar["model"] == m] for m in bars.data.models}
@@ -388,8 +406,8 @@ def _series(bars: _Bars) -> dict[str, list[Row]]:
     }
 
 
-def _bar_words(bars: _Bars, bar: Row) -> str:
+def _bar_words(bars: _ClassBars, bar: Row) -> str:
     parts = ", ".join(f"{name} {number(x)}" for name, x in bar["parts"].items())
     head = bar["head"] if "head" in bars.split else None
-    where = captions.cell_words(bar["layer"], head, bars.options)
+    where = cell_words(bar["layer"], head, bars.options)
     return f"{where.capitalize()}, {bar['model']}: {parts}; total {number(bar['mean'])}."

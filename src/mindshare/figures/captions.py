@@ -3,8 +3,8 @@
 Made from the drawn rows, from what the table says about itself and from the registry of measures,
 so that a new measure needs no text of its own. A chart kind adds only what its marks mean.
 
-    summary_words(data, …)     charts of tables over prompts: bars, maps, lines
-    prompt_words(table, …)     charts of one prompt's tokens: profiles, text
+    summary_figure(view, data, Encoding(…))     charts of tables over prompts: bars, maps, lines
+    prompt_figure(view, table, …, Encoding(…))  charts of one prompt's tokens: profiles, text
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from mindshare.facts import evidence
 from mindshare.facts.cells import Number
-from mindshare.figures.figure import Words
+from mindshare.figures.colours import ColourScale
+from mindshare.figures.figure import Figure, Words, compose
 from mindshare.figures.selection import Row, Selection, metadata
-from mindshare.figures.theme import ColourScale, Style
+from mindshare.figures.theme import Spec, Style
 from mindshare.measures import MEASURES, Measure
 from mindshare.tables import DEFINITIONS, QUERIES, defined
 
@@ -33,75 +35,77 @@ _QUERIES = {"all": "every token", "both": "every token", "original": "the origin
 _VISIBLE = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 
 
-def summary_words(
-    data: Selection,
-    *,
-    name: Sequence[str],
-    title: str,
-    kind: str,
-    axes: str,
-    series: Mapping[str, Sequence[Row]],
-    interval: str = "",
-    whose: str = "",
-    marks: Parts = (),
-    facts: Parts = (),
-    details: Parts = (),
-    measures: Sequence[Measure] = (),
-) -> Words:
-    """The texts of a chart over prompts.
+@dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """What a chart's marks mean; all else is said by its table and by the registry."""
 
-    `kind` and `axes` open the description, which then gives the extremes of each of the `series`
-    (label → rows) and the `details`. `interval` is the mark that shows one (`Whisker`, `Band`), and
-    `whose` it is. `marks` explain the picture in the caption, `facts` in the definition.
-    """
-    measures = measures or [data.measure]
+    name: Sequence[str]  # of its files
+    title: str
+    kind: str = ""  # of marks; with `axes` and the extremes of each of the series the description
+    axes: str = ""
+    series: Mapping[str, Sequence[Row]] = field(default_factory=dict)  # label → rows
+    interval: str = ""  # the mark that shows one: Whisker, Band
+    whose: str = ""  # interval it is
+    measures: Sequence[Measure] = ()  # if they are not only the table's own
+    shown: Sequence[str] = ()  # of one prompt, begins the caption: `prompt: p1`
+    marks: Parts = ()  # explain the picture in the caption
+    facts: Parts = ()  # … in the definition
+    details: Parts = ()  # … in the description
+    legends: str = "middle"  # where they stand above the picture
+
+
+def summary_figure(
+    view: Spec,
+    data: Selection,
+    chart: Encoding,
+    table: pa.Table | None = None,
+) -> Figure:
+    """A chart over prompts with its words; `table`: if it is not what was selected."""
+    table = data.table if table is None else table
+    words = summary_words(data, chart)
+    return compose(view, words, data.style, table=table, legends=chart.legends)
+
+
+def summary_words(data: Selection, chart: Encoding) -> Words:
+    """The texts of a chart over prompts."""
+    measures = chart.measures or [data.measure]
+    interval, of = chart.interval, f", of {chart.whose}" if chart.whose else ""
     intervals = f"{interval}s" if interval else "Intervals (not drawn)"
-    of = f", of {whose}" if whose else ""
     stated = f"{intervals}: {_interval(data)}{of}" if data.has_intervals else "No intervals"
     drawn = f"{interval}: {_level(data)} interval{of.replace(',', '')}." if interval else None
     short = f"{data.measure.title}: {data.measure.short}." if len(measures) == 1 else None
+    described = f"{chart.kind} of {_subject(data, measures)}, over {prompts_words(data)}."
     return Words(
-        name=file_name(*name),
-        title=title,
+        name=file_name(*chart.name),
+        title=chart.title,
         caption=_fitted(
-            [_first_sentence(data, measures), drawn, *_reservations(data), *marks, short]
+            [_first_sentence(data, measures), drawn, *_reservations(data), *chart.marks, short]
         ),
-        definition=_definition(data, [stated, *_reservations(data), *facts], measures),
+        definition=_definition(data, [stated, *_reservations(data), *chart.facts], measures),
         description=" ".join(
             [
-                f"{kind} of {_subject(data, measures)}, over {prompts_words(data)}. {axes}.",
-                *(_extremes(data, label, rows) for label, rows in series.items()),
-                *filter(None, details),
+                f"{described} {chart.axes}.",
+                *(_extremes(data, label, rows) for label, rows in chart.series.items()),
+                *filter(None, chart.details),
             ]
         ),
     )
 
 
-def prompt_words(
-    table: pa.Table,
-    style: Style,
-    about: Mapping[str, str],
-    *,
-    name: Sequence[str],
-    title: str,
-    shown: Sequence[str],
-    marks: Parts = (),
-    facts: Parts = (),
-    details: Parts = (),
-) -> Words:
-    """The texts of a chart of what one prompt's tokens receive.
-
-    `shown` says in the caption what is shown (`prompt: p1`); `details` are the description.
-    """
-    known = metadata(table)
+def prompt_figure(
+    view: Spec, table: pa.Table, style: Style, about: Mapping[str, str] | None, chart: Encoding
+) -> Figure:
+    """A chart of what one prompt's tokens receive, with its words."""
+    about, known = about or {}, metadata(table)
     queries = queries_words(about, known)
-    return Words(
-        name=file_name(*name),
-        title=title,
-        caption=_fitted([_facts_sentence(queries, shown, style), *marks]),
-        definition=_define(["received"], facts, style, about, known, queries),
-        description=" ".join(filter(None, details)),
+    words = Words(
+        name=file_name(*chart.name),
+        title=chart.title,
+        caption=_fitted([_facts_sentence(queries, chart.shown, style), *chart.marks]),
+        definition=_define(["received"], chart.facts, style, about, known, queries),
+        description=" ".join(filter(None, chart.details)),
     )
+    return compose(view, words, style, table=table, legends=chart.legends)
 
 
 # ── titles ────────────────────────────────────────────────────────────────────────────────────────
@@ -294,11 +298,13 @@ def colour_words(scale: ColourScale) -> str:
 # ── phrases ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def axis_title(measure: Measure, style: Style | None = None) -> str:
-    """`Entropy (nats)`, or the title of one's own."""
-    if style is not None and style.y_title is not None:
-        return style.y_title
-    return measure.title + (f" ({measure.unit})" if measure.unit not in ("", "ratio") else "")
+def axis_title(data: Selection, usual: str | None = None, *, own: bool = True) -> str:
+    """`Entropy (nats)`, `Difference in mass`; or the title of one's own, unless it is of many."""
+    if own and data.style.y_title is not None:
+        return data.style.y_title
+    unit = data.measure.unit
+    title = (usual or data.measure.title) + (f" ({unit})" if unit not in ("", "ratio") else "")
+    return f"Difference in {_lower(title)}" if data.is_difference else title
 
 
 def prompts_words(data: Selection) -> str:

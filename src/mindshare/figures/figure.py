@@ -1,13 +1,8 @@
-"""A chart that can stand alone, and the files it becomes: complete, or not there at all.
+"""A chart that can stand alone: a view under its title and caption, with its numbers and words.
 
 A `Figure` holds the Vega-Lite spec with the data inside, the table of the same numbers, and two
 texts: the definition (how it was measured) and the description (what the picture shows). Knows
 nothing about chart kinds.
-
-    with drawing_in_background() as process:
-        save_figures(…)           returns at once; a second process draws and writes
-        process.submit(f, …)      runs after that
-    here everything is written, or the first error is raised
 """
 
 from __future__ import annotations
@@ -15,25 +10,19 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import signal
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from functools import wraps
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from mindshare.errors import MindshareError, OutputError
-from mindshare.figures import render
+from mindshare.figures.colours import FAINT
+from mindshare.figures.render import Drawn, csv_bytes, draw, page, parquet_bytes, printed
 from mindshare.figures.selection import metadata
 from mindshare.figures.theme import (
     BOLD,
-    FAINT,
     SCHEMA,
     TEXT,
     TITLE,
@@ -49,12 +38,10 @@ if TYPE_CHECKING:
     import altair
     import pyarrow as pa
 
-    from mindshare.folders import Texts
-
 P = ParamSpec("P")
-T = TypeVar("T")
 FILES = ("png", "svg", "pdf", "csv", "html", "parquet", "json")
 FORMATS = FILES[:4]  # those that are saved unless others are asked for
+_OF_ALL = ("$schema", "description", "title", "config", "usermeta")  # keys that no view has
 _NAME = re.compile(r"[\w.-]*\w")
 
 
@@ -89,21 +76,30 @@ class Figure:
         formats: Sequence[str] = FORMATS,
     ) -> Path:
         """A folder with this figure in these formats."""
+        from mindshare.figures.saving import save_figures
+
         return save_figures([self], folder, replace=replace, manifest=manifest, formats=formats)
 
-    def to_altair(self) -> altair.Chart:
-        """The same chart as an Altair object, to be changed in Python."""
+    def to_altair(self) -> altair.VConcatChart:
+        """The same picture as an Altair object, to be changed in Python.
+
+        Of every chart kind a `VConcatChart`: its rows, mostly one, are in `vconcat`; title, size of
+        text and colours of all charts are changed by `properties` and `configure_…`.
+        """
         try:
             import altair
         except ImportError as error:
             raise MindshareError(
                 "altair is not installed", next_step="pip install 'mindshare[altair]'"
             ) from error
-        chart: altair.Chart = altair.Chart.from_dict(self.spec)
+        outer = {k: v for k, v in self.spec.items() if k in _OF_ALL}
+        view = {k: v for k, v in self.spec.items() if k not in _OF_ALL}
+        rows = view if "vconcat" in view else {"vconcat": [view]}
+        chart: altair.VConcatChart = altair.VConcatChart.from_dict(outer | rows)
         return chart
 
     def svg(self) -> str:
-        return render.draw(self.spec).svg(title=self.title, description=self.description)
+        return draw(self.spec).svg(title=self.title, description=self.description)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Notebooks draw the spec, or the SVG if they can't."""
@@ -124,20 +120,20 @@ class Figure:
 
     def write(self, folder: Path, formats: Sequence[str] = FORMATS) -> None:
         """NAME.png, .svg, …"""
-        drawn = render.draw(self.spec)
+        drawn = draw(self.spec)
         for ending in formats:
             (folder / f"{self.name}.{ending}").write_bytes(self._content(ending, drawn))
 
-    def _content(self, ending: str, drawn: render.Drawn) -> bytes:
+    def _content(self, ending: str, drawn: Drawn) -> bytes:
         picture = drawn.svg(title=self.title, description=self.description)
         contents: dict[str, Callable[[], bytes]] = {
             "png": drawn.png,
             "pdf": drawn.pdf,
             "svg": lambda: picture.encode(),
-            "html": lambda: render.page(self, picture=picture).encode(),
+            "html": lambda: page(self, picture=picture).encode(),
             "json": lambda: f"{json.dumps(self.spec, indent=1, ensure_ascii=False)}\n".encode(),
-            "csv": lambda: render.csv_bytes(self.table),
-            "parquet": lambda: render.parquet_bytes(self.table),
+            "csv": lambda: csv_bytes(self.table),
+            "parquet": lambda: parquet_bytes(self.table),
         }
         return contents[ending]()
 
@@ -196,7 +192,7 @@ def compose(
             **_heading(words, style),
             **view,
             "config": config(legends=legends),
-            "usermeta": render.printed(style),
+            "usermeta": printed(style),
         },
         table=one_based(table) if style.labels == ONE_BASED else table,
         title=style.title or words.title,
@@ -218,150 +214,3 @@ def _heading(words: Words, style: Style) -> Spec:
         return {"title": {"text": lines, **look, **place}}
     below = {"subtitle": lines} if lines else {}
     return {"title": {"text": wrapped(title, style.pixels, TITLE * BOLD), **below, **place}}
-
-
-# ── folders ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def save_figures(
-    figures: Sequence[Figure],
-    folder: str | Path,
-    *,
-    tables: Mapping[str, pa.Table] | None = None,
-    manifest: Mapping[str, Any] | None = None,
-    replace: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    beside: Texts | None = None,
-    formats: Sequence[str] = FORMATS,
-) -> Path:
-    """Several figures, the tables they come from and a manifest in one folder, or nothing.
-
-    `progress` gets the number of figures drawn, and of all; `beside` are further text files.
-    Within `drawing_in_background` the folder is written by the other process, a little later.
-    """
-    from mindshare.figures.redraw import encoded
-    from mindshare.folders import FIGURE_TABLES
-
-    tables = dict(tables or {})
-    names = [figure.name for figure in figures]
-    twice = [name for name, times in Counter([*names, *tables]).items() if times > 1]
-    if twice or "manifest" in names:
-        raise OutputError(
-            f"two files can't both be called {twice[0] if twice else 'manifest'!r}",
-            next_step="give the figures names of their own, e.g. options with name='…'",
-        )
-    check_formats(formats)
-    entries = {figure.name: figure.entry(formats) for figure in figures}
-    of_figures: dict[str, pa.Table] = {}
-    for figure in figures:
-        if figure.source is not None:
-            known = tables | of_figures
-            entries[figure.name]["drawn"], more = encoded(figure.source, figure.name, known)
-            of_figures |= more
-        # With these it is told what the figure says; they stay as long as it does.
-        over_prompts = (n for n, content in tables.items() if "n_prompts" in content.column_names)
-        entries[figure.name]["tables"] = sorted(over_prompts)
-    manifest = {
-        **(manifest or {}),
-        "labels": labels_of(figures),
-        "tables": sorted(tables),
-        FIGURE_TABLES: sorted(of_figures),
-        "figures": entries,
-        "figure_order": list(entries),  # the manifest itself is sorted by name
-    }
-    drawn = tuple(replaced(figure, source=None) for figure in figures)
-    contents = (drawn, tuple(formats), tables | of_figures, manifest, beside or {})
-    process = _background.get()
-    if process is None:
-        return _write_folder(Path(folder), *contents, replace=replace, progress=progress)
-    process.submit(_write_folder, Path(folder).absolute(), *contents, replace=replace)
-    return Path(folder)
-
-
-def _write_folder(
-    folder: Path,
-    figures: Sequence[Figure],
-    formats: Sequence[str],
-    tables: dict[str, pa.Table],
-    manifest: dict[str, Any],
-    texts: Texts,
-    *,
-    replace: bool,
-    progress: Callable[[int, int], None] | None = None,
-) -> Path:
-    from mindshare.figures.redraw import keep_figures
-    from mindshare.folders import whole_folder, write_manifest, write_parquet, write_texts
-    from mindshare.store import into_run, is_run
-
-    def fill(building: Path) -> dict[str, Any]:
-        for done, figure in enumerate(figures):
-            if progress is not None:
-                progress(done, len(figures))
-            figure.write(building, formats)
-        write_texts(building, texts)
-        write_parquet(building, tables)
-        # Beside the results it was made from there may be figures of earlier commands.
-        whole = keep_figures(folder, building, manifest, tables) if in_run else manifest
-        write_manifest(building, whole)
-        return whole
-
-    in_run = is_run(folder)
-    if in_run:
-        return into_run(folder, fill)
-    return whole_folder(folder, fill, replace=replace)
-
-
-# ── a second process ──────────────────────────────────────────────────────────────────────────────
-
-
-class BackgroundProcess:
-    """Runs functions in the order they were submitted, one at a time."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self.futures: list[Future[Any]] = []
-
-    def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        future = self._executor.submit(function, *args, **kwargs)
-        self.futures.append(future)
-        return future
-
-
-_background: ContextVar[BackgroundProcess | None] = ContextVar("background", default=None)
-
-
-@contextmanager
-def drawing_in_background() -> Iterator[BackgroundProcess]:
-    """`save_figures` within this block draws in a process of its own.
-
-    Threads would not do: vl-convert holds Python's lock while it draws. For commands only: the
-    process starts by importing the main module again, which a user's script may not expect.
-    """
-    executor = _executor()
-    process = BackgroundProcess(executor)
-    token = _background.set(process)
-    try:
-        process.submit(_warm)
-        yield process
-        for future in process.futures:
-            future.result()  # the first error is raised
-    finally:
-        _background.reset(token)
-        executor.shutdown(cancel_futures=True)
-
-
-def _warm() -> None:
-    """Build the cached script, which takes seconds, while the caller is still measuring."""
-    render.script()
-
-
-def _executor() -> Executor:
-    try:
-        return ProcessPoolExecutor(
-            1,
-            mp_context=get_context("spawn"),
-            initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),  # interrupts are the parent's
-        )
-    except (ImportError, NotImplementedError, OSError):  # no semaphores, as in some containers
-        return ThreadPoolExecutor(1)

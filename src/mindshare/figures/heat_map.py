@@ -2,8 +2,8 @@
 
 A `summary` or `response_summary` gives how much, a `contrast` how much more or less. Colours run as
 the registry says: light at 0, light at 1, or white where nothing happens. Maps of one table share
-their colours, so that models can be compared. Symbols stand only on cells that matter: the largest
-significant differences, or each head's label. Computes nothing.
+their colours, so that models and conditions can be compared. Symbols stand only on cells that
+matter: the largest significant differences, or each head's label. Computes nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from functools import cached_property
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.figures import captions
-from mindshare.figures.captions import count, listed
-from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.captions import (
+    Encoding,
+    axis_title,
+    axis_words,
+    colour_words,
+    count,
+    difference_title,
+    listed,
+    summary_figure,
+    summary_title,
+)
+from mindshare.figures.colours import GRADIENT, INK, NOTHING, ColourScale
+from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import Row, Selection, select
 from mindshare.figures.theme import (
-    GRADIENT,
-    INK,
-    NOTHING,
-    ColourScale,
     Spec,
     Style,
     channel,
@@ -49,7 +55,7 @@ SHAPES = {
 SIGNS = {"more": SHAPES["amplified"], "less": SHAPES["damped"]}
 TOP = 10  # differences that are marked
 _AXIS_ROOM = 50  # pixels for the y axis and its title
-_WIDEST, _HIGHEST, _LOWEST, _TALLEST = 30, 22, 7, 360  # pixels of a cell; of the whole map
+_WIDEST, _HIGHEST, _LOWEST, _TALLEST = 56, 22, 7, 360  # pixels of a cell; of the whole map
 _SMALLEST, _SYMBOL = 7.5, 8.0  # pixels of a cell that can hold a symbol; of a symbol
 
 
@@ -76,10 +82,10 @@ def head_map(
     A measure of heads (entropy, distance, …) has no class.
     """
     options = options or HeadMapOptions()
-    data = select(table, options, about).only("class", [token_class])
+    data = select(table, options, about).only("class", [token_class]).only("layer", options.layers)
     kind = "head_map_difference" if data.is_difference else "head_map"
     name = [kind, data.measure.name, *([token_class] if token_class else [])]
-    return _figure(data, options, name, options.model)
+    return _figure(data, options, name, options.model, data.numbers)
 
 
 @redrawable
@@ -94,17 +100,20 @@ def response_map(
 ) -> Figure:
     """One response number in every head; model and condition only if the table has several."""
     options = options or HeadMapOptions()
-    data = select(summary, options, about, measure=measure)
-    data = data.single("condition", condition, "a map")
-    name = ["map", measure, data.values("condition")[0]]
-    return _figure(data, options, name, model or options.model)
+    data = select(summary, options, about, measure=measure).only("layer", options.layers)
+    one = data.single("condition", condition, "a map")
+    name = ["map", measure, one.values("condition")[0]]
+    return _figure(one, options, name, model or options.model, data.numbers)
 
 
 def _figure(
-    data: Selection, options: HeadMapOptions, name: Sequence[str], model: str | None
+    data: Selection,
+    options: HeadMapOptions,
+    name: Sequence[str],
+    model: str | None,
+    numbers: Sequence[float],
 ) -> Figure:
-    data = data.only("layer", options.layers)
-    numbers = data.numbers  # of all models in the table: they share their colours
+    """`numbers` are of all models and conditions in the table: their maps share their colours."""
     if not data.is_difference:
         data = data.single("model", model, "a map")
     if None in data.heads or None in data.layers:
@@ -115,14 +124,7 @@ def _figure(
     around_0 = data.is_difference
     scale = ColourScale.around(numbers, 0.0) if around_0 else ColourScale.of(data.measure, numbers)
     cells = _Cells(data, options, scale)
-    left = cells.width * len(cells.heads) <= GRADIENT
-    return compose(
-        _view(cells),
-        _words(cells, name),
-        options,
-        table=data.table,
-        legends="start" if left else "middle",
-    )
+    return summary_figure(_view(cells), data, _encoding(cells, name))
 
 
 @dataclass(frozen=True)
@@ -242,9 +244,7 @@ def _value(cells: _Cells, row: Row) -> Row | None:
 
 def _rects(cells: _Cells) -> Spec:
     data = cells.data
-    title = captions.axis_title(data.measure, cells.options)
-    if data.is_difference and cells.options.y_title is None:
-        title = f"Difference in {title[0].lower()}{title[1:]}"
+    title = axis_title(data)
     room = cells.options.pixels - 2 * _AXIS_ROOM
     colour = cells.scale.encoding(cells.options.colours, title=title, length=room)
     line = "#e2e2e2" if cells.scale.middle is not None else "white"  # white cells need an edge
@@ -277,7 +277,7 @@ def _symbols(cells: _Cells) -> Spec:
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _words(cells: _Cells, name: Sequence[str]) -> Words:
+def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
     data, options = cells.data, cells.options
     thresholds = thresholds_of(data.metadata)
     empty = len(data.rows) - len(data.drawn)
@@ -285,7 +285,7 @@ def _words(cells: _Cells, name: Sequence[str]) -> Words:
     share = f"under {100 * thresholds.floor:g}\xa0% of attention on these tokens"
     facts, details = [], []
     if data.is_difference:
-        title = captions.difference_title(data, cells.significant)
+        title = difference_title(data, cells.significant)
         facts += [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
         facts += [f"Marked: the {TOP} largest differences with p_family < {options.alpha:g}"]
         details += ["All differences are exactly 0."] if cells.all_zero else []
@@ -296,7 +296,7 @@ def _words(cells: _Cells, name: Sequence[str]) -> Words:
                 f"{options.alpha:g}; the {len(cells.marked)} largest of these are marked."
             )
     else:
-        title = captions.summary_title(data, data.drawn, by="layer and head")
+        title = summary_title(data, data.drawn, by="layer and head")
     if cells.labels:
         known = meanings(thresholds)
         rules = "; ".join(f"{label} = {known[label]}" for label in cells.labels if label in known)
@@ -307,18 +307,18 @@ def _words(cells: _Cells, name: Sequence[str]) -> Words:
         rest = f", {inactive:,} because the head rests" if inactive else ""
         stay = "stays" if empty == 1 else "stay"
         details.append(f"{count(empty, 'cell')} without a number {stay} grey{rest}.")
-    colours = "white at 0" if cells.all_zero else captions.colour_words(cells.scale)
-    return captions.summary_words(
-        data,
+    colours = "white at 0" if cells.all_zero else colour_words(cells.scale)
+    return Encoding(
         name=name,
         title=title,
         kind="Map",
-        axes=f"Vertical, from the bottom: {captions.axis_words('layer', cells.layers, options)}; "
+        axes=f"Vertical, from the bottom: {axis_words('layer', cells.layers, options)}; "
         f"horizontal: {count(len(cells.heads), 'head')}. Colour: {colours}",
         series={} if cells.all_zero else {"": data.drawn},
         marks=[f"Grey: not compared, {share}." if inactive else None, _symbol_words(cells)],
         facts=facts,
         details=details,
+        legends="start" if cells.width * len(cells.heads) <= GRADIENT else "middle",
     )
 
 

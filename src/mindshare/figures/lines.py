@@ -9,27 +9,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.figures import captions
-from mindshare.figures.captions import condition_label, count, listed, number
-from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.captions import (
+    Encoding,
+    axis_title,
+    axis_words,
+    condition_label,
+    count,
+    difference_words,
+    listed,
+    number,
+    summary_figure,
+    summary_title,
+)
+from mindshare.figures.colours import series_colours
+from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import Row, Selection, only, pick, select
 from mindshare.figures.theme import (
     Grid,
     Spec,
     Style,
     channel,
-    class_colours,
     layer,
     legend,
     name_axis,
     number_axis,
-    series_scale,
     tooltip,
 )
 from mindshare.tables import DEFINITIONS, DEPTH
@@ -56,16 +65,16 @@ class LineOptions(Style):
 
 
 @dataclass(frozen=True)
-class Panel:
+class LinePanel:
     """One panel of lines."""
 
     data: Selection
     lines: Lines
+    colours: Mapping[str, str]  # by the label of a line
     title: str = ""
     y_title: str | None = None
     wrap: bool = True  # the title, into the panel's width
-    raw: Sequence[str] = ()  # the lines' names before they were put into words
-    classes: bool = False  # the lines are classes, which have one colour everywhere
+    domain: tuple[float, float] | None = None  # None: as far as its own lines and bands reach
 
 
 # ── by layer ──────────────────────────────────────────────────────────────────────────────────────
@@ -97,23 +106,34 @@ def layer_lines(
     several = by != "model" and len(data.models) > 1 and not data.is_difference
     models = data.models if several else [None]
     grid = Grid.of(len(models), options, most=options.columns)
-    y_title = captions.axis_title(data.measure, options)
-    if data.is_difference and options.y_title is None:
-        y_title = f"Difference in {y_title[0].lower()}{y_title[1:]}"
     panels = [
-        Panel(
+        LinePanel(
             data,
             lines_by_layer(data, by, model),
+            line_colours(data, by),
             options.word(model) if model else "",
-            None if i % grid.columns else y_title,
-            raw=() if by == "difference" else data.values(by),
-            classes=by == "class",
+            None if i % grid.columns else axis_title(data),
         )
         for i, model in enumerate(models)
     ]
-    x = layer_axis(data, grid, options)
-    view = panels_view(grid, panels, options, x, "layer")
-    return compose(view, _layer_words(data, options, by, panels), options, table=data.table)
+    view = panels_view(grid, panels, options, layer_axis(data, grid, options), "layer")
+    return summary_figure(view, data, _layer_encoding(data, options, by, panels))
+
+
+def share_lines(data: Selection, options: LineOptions, rest: str) -> Figure:
+    """One of two classes whose shares sum to 1, one line per model: what it lacks, `rest` has."""
+    grid = Grid.of(1, options)
+    (name,) = data.values("class")
+    panel = LinePanel(
+        data,
+        lines_by_layer(data, "model", None),
+        line_colours(data, "model"),
+        y_title=axis_title(data, f"Share of {options.word(name)}"),
+        domain=(0.0, 1.0),
+    )
+    view = panels_view(grid, [panel], options, layer_axis(data, grid, options), "layer")
+    chart = _layer_encoding(data, options, "model", [panel], marks=[f"The rest: {rest}."])
+    return summary_figure(view, replace(data, style=options), chart)
 
 
 def layer_axis(data: Selection, grid: Grid, options: Style) -> Spec:
@@ -126,47 +146,55 @@ def layer_axis(data: Selection, grid: Grid, options: Style) -> Spec:
 
 
 def lines_by_layer(data: Selection, by: str, model: str | None) -> Lines:
-    def label(value: Any) -> str:
-        return condition_label(value, data.style) if by == "condition" else data.style.word(value)
-
-    if by == "difference":
-        whole = "{} minus {}".format(*data.models)
-        return {whole: _along_layers(data, data.drawn)}
-    lines: Lines = {label(value): [] for value in data.values(by)}
-    for row in _along_layers(data, data.drawn):
+    """A line for each value of a column; of one model, or of all."""
+    lines: Lines = {label: [] for label in line_colours(data, by)}
+    for row in sorted(data.drawn, key=lambda row: int(row["layer"])):
         if model in (None, row.get("model")):
-            lines[label(row[by])].append(row)
+            name = next(iter(lines)) if by == "difference" else _label(data, by, row[by])
+            place = data.style.number(row["layer"])
+            lines[name].append({**row, "x": place, "mean": row[data.value]})
     return lines
 
 
-def _along_layers(data: Selection, rows: Sequence[Row]) -> list[Row]:
-    """In order, the number that is drawn as `mean`: a difference is drawn like one."""
-    ordered = sorted(rows, key=lambda row: int(row["layer"]))
-    return [
-        {**row, "x": data.style.number(row["layer"]), "mean": row[data.value]} for row in ordered
-    ]
+def line_colours(data: Selection, by: str) -> dict[str, str]:
+    """Label of a line → its colour; a class has one colour everywhere."""
+    if by == "class":
+        colours = data.class_colours()
+    else:
+        names = ["{} minus {}".format(*data.models)] if by == "difference" else data.values(by)
+        colours = data.style.tinted(series_colours(names, data.style.colours))
+    return {_label(data, by, name): colour for name, colour in colours.items()}
+
+
+def _label(data: Selection, by: str, name: str) -> str:
+    return condition_label(name, data.style) if by == "condition" else data.style.word(name)
 
 
 def _neutral(data: Selection) -> float | None:
     return 0.0 if data.is_difference else data.measure.neutral
 
 
-def _layer_words(data: Selection, options: LineOptions, by: str, panels: Sequence[Panel]) -> Words:
+def _layer_encoding(
+    data: Selection,
+    options: LineOptions,
+    by: str,
+    panels: Sequence[LinePanel],
+    marks: Sequence[str] = (),
+) -> Encoding:
     neutral = _neutral(data)
-    title = captions.summary_title(data, data.drawn, by="layer")
+    title = summary_title(data, data.drawn, by="layer")
     facts = []
     if data.is_difference:
-        title = f"Difference by layer in {captions.difference_words(data)}"
+        title = f"Difference by layer in {difference_words(data)}"
         facts = [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
         facts += [data.metadata[DEPTH]] if DEPTH in data.metadata else []
     per = "pair of models" if by == "difference" else by
     by_model = f". A panel per model: {listed(data.models)}" if len(panels) > 1 else ""
-    return captions.summary_words(
-        data,
+    return Encoding(
         name=[f"{'difference_in_' * data.is_difference}{data.measure.name}_by_layer"],
         title=title,
         kind="Lines",
-        axes=f"Horizontal: {captions.axis_words('layer', data.layers, options)}. "
+        axes=f"Horizontal: {axis_words('layer', data.layers, options)}. "
         f"One line per {per}: {listed(list(panels[0].lines))}{by_model}",
         series={
             f"{panel.title}, {label}" if panel.title else label: rows
@@ -174,7 +202,7 @@ def _layer_words(data: Selection, options: LineOptions, by: str, panels: Sequenc
             for label, rows in panel.lines.items()
         },
         interval="Band" if _has_bands(panels[0], options) else "",
-        marks=[None if neutral is None else f"Dashed: {neutral:g}, no change."],
+        marks=[*marks, None if neutral is None else f"Dashed: {neutral:g}, no change."],
         facts=facts,
     )
 
@@ -216,16 +244,17 @@ def sweep_curves(
     names = list(dict.fromkeys(measures))
     data = [select(table, options, about, measure=name) for name in names]
     along = _along(data[0])
-    panels = [Panel(d, _swept(d, along), captions.axis_title(d.measure), wrap=False) for d in data]
+    panels = []
+    for one in data:
+        lines = _swept(one, along)
+        colours = options.tinted(series_colours(list(lines), options.colours))
+        panels.append(LinePanel(one, lines, colours, axis_title(one, own=False), wrap=False))
     grid = Grid.of(len(panels), options, most=options.columns)
     numeric = along == "n_inserted"
     x = _sweep_axis(data[0].values(along), grid.panel_width, numeric=numeric)
-    return compose(
-        panels_view(grid, panels, options, x, _ALONG[along][1]),
-        _sweep_words(panels, options, along),
-        options,
-        table=only(table, "measure", names),
-    )
+    view = panels_view(grid, panels, options, x, _ALONG[along][1])
+    chart = _sweep_encoding(panels, options, along)
+    return summary_figure(view, data[0], chart, table=only(table, "measure", names))
 
 
 def _with_insertions(table: pa.Table, conditions: Conditions, options: LineOptions) -> pa.Table:
@@ -291,7 +320,7 @@ def _sweep_axis(values: Sequence[Any], width: float, *, numeric: bool) -> Spec:
     return channel("x", scale=scale, axis=axis)
 
 
-def _sweep_words(panels: Sequence[Panel], options: LineOptions, along: str) -> Words:
+def _sweep_encoding(panels: Sequence[LinePanel], options: LineOptions, along: str) -> Encoding:
     first = panels[0].data
     measures = [panel.data.measure for panel in panels]
     lengths = sorted(first.values("n_inserted"))
@@ -301,13 +330,11 @@ def _sweep_words(panels: Sequence[Panel], options: LineOptions, along: str) -> W
     who = f": {first.models[0]}" if len(first.models) == 1 else ""
     labels = list(panels[0].lines)
     several = f". {count(len(labels), 'line')}: {listed(labels)}" if len(labels) > 1 else ""
-    return captions.summary_words(
-        first,
+    return Encoding(
         name=["sweep"],
         title=f"Response by {_ALONG[along][0]}{who}",
         kind="Lines" if numeric else "Points",
         axes=f"Horizontal: {_ALONG[along][0]}, in {count(len(panels), 'panel')}{several}",
-        series={},
         interval=interval if _has_bands(panels[0], options) else "",
         marks=[
             None if numeric else f"{ends} inserted tokens.",
@@ -319,7 +346,7 @@ def _sweep_words(panels: Sequence[Panel], options: LineOptions, along: str) -> W
     )
 
 
-def _point_words(panel: Panel, *, numeric: bool) -> str:
+def _point_words(panel: LinePanel, *, numeric: bool) -> str:
     """Every point, in words."""
     lines = []
     for label, rows in panel.lines.items():
@@ -335,12 +362,12 @@ def _point_words(panel: Panel, *, numeric: bool) -> str:
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _has_bands(panel: Panel, options: LineOptions) -> bool:
+def _has_bands(panel: LinePanel, options: LineOptions) -> bool:
     return options.bands and panel.data.has_intervals and len(panel.lines) <= _MOST_BANDS
 
 
 def panels_view(
-    grid: Grid, panels: Sequence[Panel], options: LineOptions, x: Spec, x_label: str
+    grid: Grid, panels: Sequence[LinePanel], options: LineOptions, x: Spec, x_label: str
 ) -> Spec:
     columns = ("x", "mean", "low", "high", "n_prompts")
     views = []
@@ -352,23 +379,24 @@ def panels_view(
             if row["mean"] is not None
         ]
         axis = {"title": panel.y_title, "tickCount": 5}
-        y = channel("mean", scale={"zero": False, "nice": 5}, axis=axis)
+        scale: Spec = {"zero": False, "nice": 5}
+        scale |= {"domain": list(panel.domain)} if panel.domain else {}
+        y = channel("mean", scale=scale, axis=axis)
         layers = _layers(panel, options, x_label, categories=x["type"] != "quantitative")
         view = grid.panel(_HEIGHT, panel.title, x, y, *layers, wrap=panel.wrap)
         views.append({**view, "data": {"values": values}})
     return grid.view(grid.rows(views))
 
 
-def _layers(panel: Panel, options: LineOptions, x_label: str, *, categories: bool) -> list[Spec]:
+def _layers(
+    panel: LinePanel, options: LineOptions, x_label: str, *, categories: bool
+) -> list[Spec]:
     names, measure = list(panel.lines), panel.data.measure
     longest = max(len(rows) for rows in panel.lines.values())
     look: Spec = {"symbolType": "stroke", "symbolSize": 320, "symbolStrokeWidth": 2}
     shown = legend({n: n for n in names}, options.pixels, **look) if len(names) > 1 else None
     by_series = channel("series", "nominal")
-    scale = series_scale(names, options.colours)
-    if panel.classes:
-        scale["range"] = list(class_colours(panel.raw, options.colours).values())
-    scale["range"] = options.tinted(panel.raw or names, scale["range"])
+    scale = {"domain": names, "range": list(panel.colours.values())}
     colour: Spec = {"color": {**by_series, "scale": scale, "legend": shown}}
     dash: Spec = {}
     beside: Spec = {}

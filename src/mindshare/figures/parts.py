@@ -13,24 +13,11 @@ import pyarrow as pa
 
 from mindshare.facts.parts import FIRST, percent
 from mindshare.facts.sentences import name
-from mindshare.figures import captions
-from mindshare.figures.captions import listed
-from mindshare.figures.figure import Figure, Words, compose, redrawable
+from mindshare.figures.captions import Encoding, listed, summary_figure
+from mindshare.figures.colours import FAINT, INK, OTHER, series_colours
+from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import UNNAMED, Row, Selection, select
-from mindshare.figures.theme import (
-    FAINT,
-    INK,
-    OTHER,
-    TEXT,
-    Spec,
-    Style,
-    channel,
-    layer,
-    legend,
-    series_scale,
-    text_width,
-    tooltip,
-)
+from mindshare.figures.theme import TEXT, Spec, Style, channel, layer, legend, text_width, tooltip
 from mindshare.measures import MEASURES
 from mindshare.tables import DEFINITIONS
 
@@ -60,8 +47,8 @@ def part_bars(
     `summary` and `expected` are means of these measures over the same layers and heads.
     """
     options = options or PartBarsOptions()
-    bars = _Bars(select(summary, options, about), _even(expected), options)
-    return compose(_view(bars), _words(bars), options, table=_table(bars))
+    bars = _PartBars(select(summary, options, about), _even(expected), options)
+    return summary_figure(_view(bars), bars.data, _encoding(bars), table=_table(bars))
 
 
 def _even(expected: pa.Table) -> dict[tuple[str, str], float]:
@@ -70,7 +57,7 @@ def _even(expected: pa.Table) -> dict[tuple[str, str], float]:
 
 
 @dataclass(frozen=True)
-class _Bars:
+class _PartBars:
     data: Selection
     even: Mapping[tuple[str, str], float]
     options: PartBarsOptions
@@ -131,7 +118,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def _table(bars: _Bars) -> pa.Table:
+def _table(bars: _PartBars) -> pa.Table:
     """What is drawn: a row per part and series, of two with the difference."""
     names = {label: part for part, label in bars.parts.items()}
     rows = [
@@ -146,7 +133,7 @@ def _table(bars: _Bars) -> pa.Table:
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _view(bars: _Bars) -> Spec:
+def _view(bars: _PartBars) -> Spec:
     rows, labels, several = bars.rows(), list(bars.parts.values()), len(bars.series) > 1
     names = min(max(map(text_width, labels)) + 4, _LONGEST * bars.options.pixels)
     written = _VALUE * (2 if _differs(bars) else 1)
@@ -192,13 +179,15 @@ def _end(row: Row, rows: Sequence[Row], width: float) -> float:
 
 def _x() -> Spec:
     title = "Attention share"
-    axis = {"title": title, "format": ".0%", "tickCount": 4, "grid": True}
+    axis = {"title": title, "tickCount": 4, "grid": True, "labelFlush": False}
+    axis |= {"labelExpr": "format(100 * datum.value, 'd') + ' %'"}
     return channel("mass", axis=axis, scale={"nice": False})
 
 
-def _colour(bars: _Bars) -> Spec:
+def _colour(bars: _PartBars) -> Spec:
     if len(bars.series) > 1:
-        scale = series_scale(bars.series, bars.options.colours)
+        colours = bars.options.tinted(series_colours(bars.series, bars.options.colours))
+        scale = {"domain": list(colours), "range": list(colours.values())}
         shown = legend({name: name for name in bars.series}, bars.options.pixels)
         pale = {"condition": {"test": "datum.rest", "value": 0.4}, "value": 1}
         return {"color": channel("series", "nominal", scale=scale, legend=shown), "opacity": pale}
@@ -210,11 +199,11 @@ def _tooltip() -> list[Spec]:
     return tooltip({"part": "part", "series": "of"}, {"mass": "mass", "expected": "if even"})
 
 
-def _differs(bars: _Bars) -> bool:
+def _differs(bars: _PartBars) -> bool:
     return any(bars.difference(part) is not None for part in bars.parts)
 
 
-def _differences(bars: _Bars, y: Spec, width: float) -> Spec:
+def _differences(bars: _PartBars, y: Spec, width: float) -> Spec:
     """The difference of each part, in a column at the right."""
     values = [
         {"part": label, "text": points(difference)}
@@ -236,29 +225,27 @@ def points(difference: float) -> str:
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _words(bars: _Bars) -> Words:
+def _encoding(bars: _PartBars) -> Encoding:
     two = _differs(bars)
     first, second = (bars.series * 2)[:2]
     named = ("part", "series") if len(bars.series) > 1 else ("part",)
     each = [f"{', '.join(row[n] for n in named)}: {row['shown']}" for row in bars.rows()]
     marks = ["Line: if attention were even. Other: template, blank lines."]
     marks += [f"Right: {second} minus {first}, in points."] if two else []
-    return captions.summary_words(
-        bars.data,
+    return Encoding(
         name=["parts"],
         title=_title(bars),
         kind="Horizontal bars",
         axes="One bar per part of the prompt, from the top as they follow one another; then what "
         f"is in no part. Side by side: {listed(bars.series)}",
-        series={},
         marks=marks,
-        measures=[MEASURES["mass"], MEASURES["expected"]],
         facts=["A line marks the mass that even attention over the visible tokens would give"],
         details=[f"{'; '.join(each)}."],
+        measures=[MEASURES["mass"], MEASURES["expected"]],
     )
 
 
-def _title(bars: _Bars) -> str:
+def _title(bars: _PartBars) -> str:
     parts = [part for part in bars.parts if part not in REST]
     gaps = {p: d for p in parts if (d := bars.difference(p)) is not None}
     if gaps:

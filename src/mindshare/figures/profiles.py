@@ -19,11 +19,22 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.figures import captions
-from mindshare.figures.captions import condition_label, count, listed, number, visible
-from mindshare.figures.figure import Figure, compose, redrawable
+from mindshare.figures.captions import (
+    Encoding,
+    cell_words,
+    condition_label,
+    count,
+    listed,
+    number,
+    pale_words,
+    prompt_figure,
+    visible,
+)
+from mindshare.figures.colours import FAINT, series_colours
+from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import (
     WITHOUT,
+    Floats,
     Head,
     Integers,
     Profile,
@@ -35,7 +46,6 @@ from mindshare.figures.selection import (
     whole_profile,
 )
 from mindshare.figures.theme import (
-    FAINT,
     TEXT,
     Grid,
     Spec,
@@ -44,7 +54,6 @@ from mindshare.figures.theme import (
     check_word,
     layer,
     legend,
-    series_scale,
     text_width,
     tooltip,
     wrapped,
@@ -58,6 +67,7 @@ _HEIGHT = 124
 _RUN = "inserted tokens"
 _SHADE = "#dddddd"
 _PALE = 0.4
+_OWN_SCALE = "Each panel has its own scale."
 
 
 @dataclass(frozen=True)
@@ -114,16 +124,15 @@ def profile_grid(
     aligned = pick(aligned, "aligned", prompt=prompt, condition=condition)
     sequence = pick(sequence, "sequence", prompt=prompt, condition=condition)
     places = pick(places, "places", prompt=prompt)
-    drop, run = options.drops(model), inserted_run(places, condition)
     label = options.label.get(condition, f"with {condition_label(condition, options)}")
-    original_label = options.word(WITHOUT)
+    run_label = options.word(condition) if options.run_label is None else options.run_label
+    drop, run = options.drops(model), inserted_run(places, condition)
     uppers, lowers, profiles = [], [], []
     for head in heads:
         without, with_ = aligned_profiles(aligned, condition, head, drop=drop)
         whole = whole_profile(sequence, places, condition, head, drop=drop)
-        title = captions.cell_words(*head, options).capitalize()
-        title = options.titled(model, head, title)
-        pair = {original_label: without, label: with_}
+        title = options.titled(model, head, cell_words(*head, options).capitalize())
+        pair = {options.word(WITHOUT): without, label: with_}
         uppers.append(_Panel(pair, title, "Token position (without)"))
         lowers.append(
             _Panel(
@@ -131,50 +140,60 @@ def profile_grid(
                 title if options.panel_title else f"{title}, all tokens",
                 "Token position (with)",
                 runs={label: run} if run else {},
-                run_label=options.word(condition)
-                if options.run_label is None
-                else options.run_label,
+                run_label=run_label,
                 titled=options.panel_title is not None,
                 first=0 if options.whole_first else 1,
             )
         )
         profiles += [without, whole]
+    table = profile_table(profiles, places, model, prompt).replace_schema_metadata(
+        metadata(sequence)
+    )
+    chart = _grid_encoding([*uppers, *lowers], options, places, (model, prompt, condition), label)
+    return prompt_figure(_view([uppers, lowers], options), table, options, about, chart)
+
+
+def _grid_encoding(
+    panels: Sequence[_Panel],
+    options: ProfileOptions,
+    places: pa.Table,
+    names: tuple[str, str, str],
+    label: str,
+) -> Encoding:
+    model, prompt, condition = names
+    pairs = [panel.lines.values() for panel in panels if len(panel.lines) == 2]
+    heads = count(len(pairs), "head")
     original = pick(places, "places", condition=WITHOUT)["position"].to_pylist()
     partners = set(pick(places, "places", condition=condition)["position_without"].to_pylist())
     lost = sum(at not in partners for at in original)
     gap = f"Gap: {count(lost, 'token')} split differently next to the insertion." if lost else None
-    less = sum(with_.total < without.total for without, with_ in (p.lines.values() for p in uppers))
-    word, n = ("less", less) if 2 * less >= len(uppers) else ("more", len(uppers) - less)
+    less = sum(with_.total < without.total for without, with_ in pairs)
+    word, n = ("less", less) if 2 * less >= len(pairs) else ("more", len(pairs) - less)
     inserted = "Nothing is inserted in this condition."
-    if run is not None:
+    if run := inserted_run(places, condition):
         inserted = (
             f"The inserted run ({count(run[1] - run[0] + 1, 'token')}, positions {run[0]:,} to "
             f"{run[1]:,}) is shaded grey between dashed lines."
         )
-    table = profile_table(profiles, places, model, prompt)
-    return _figure(
-        [uppers, lowers],
-        options,
-        table.replace_schema_metadata(metadata(sequence)),
-        prompt,
-        about or {},
+    dropped, pale = _dropped([model], options), pale_words(options.few)
+    return Encoding(
         name=["profiles", condition],
-        title=f"Tokens receive {word} {label} in {n} of {count(len(heads), 'head')}: {model}",
-        dropped="First token not drawn." if drop else None,
-        gap=gap,
+        title=f"Tokens receive {word} {label} in {n} of {heads}: {model}",
+        shown=[f"prompt: {prompt}"],
+        marks=[dropped, gap, pale, _OWN_SCALE],
         facts=[
             "Upper panels: the original tokens that have the same characters and the same id in "
             "both versions, at their position in the version without",
             f"Lower panels: every token of the version {label}",
+            *(pale, dropped),
         ],
         details=[
-            f"Line charts of {count(len(heads), 'head')} of {model}, two for each: above, what the "
+            f"Line charts of {heads} of {model}, two for each: above, what the "
             f"original tokens of prompt {prompt} receive without (blue) and {label} (orange); "
             "below, what every token receives with it.",
             f"{len(original) - lost:,} of {count(len(original), 'original token')} stand in both "
             "versions.",
-            gap,
-            inserted,
+            *(gap, inserted, *_panel_words(panels), dropped),
         ],
     )
 
@@ -208,40 +227,54 @@ def family_panel(
             raise SelectionError(
                 error.what, where=model, allowed=error.allowed, next_step=error.next_step
             ) from error
-        title = f"{model}, {captions.cell_words(*head, options)}"
-        title = options.titled(model, head, title)
         lines = dict(zip(labels, profiles, strict=True))
         runs = {
             label: run
             for label, name in zip(labels, conditions, strict=True)
             if (run := inserted_run(places, name)) and options.shade
         }
+        title = options.titled(model, head, f"{model}, {cell_words(*head, options)}")
         panels.append(_Panel(lines, title, runs=runs, same_tokens=False))
         rows = profile_table(profiles, places, model, prompt)
         tables.append(rows.replace_schema_metadata(metadata(sequence)))
-    dropping = [model for model in sequences if options.drops(model)]
-    which = f" of {listed(dropping)}" if 0 < len(dropping) < len(sequences) else ""
-    who = f": {next(iter(sequences))}" if len(sequences) == 1 else ""
-    return _figure(
-        [panels],
-        options,
-        pa.concat_tables(tables),
-        prompt,
-        about or {},
+    chart = _family_encoding(panels, options, list(sequences), prompt, conditions)
+    return prompt_figure(_view([panels], options), pa.concat_tables(tables), options, about, chart)
+
+
+def _family_encoding(
+    panels: Sequence[_Panel],
+    options: ProfileOptions,
+    models: Sequence[str],
+    prompt: str,
+    conditions: tuple[str, str],
+) -> Encoding:
+    first, second = (condition_label(name, options) for name in conditions)
+    who = f": {models[0]}" if len(models) == 1 else ""
+    dropped, pale = _dropped(models, options), pale_words(options.few)
+    return Encoding(
         name=["panel", *conditions],
-        title=f"Attention that tokens receive with {labels[0]} and with {labels[1]}{who}",
-        dropped=f"First token{which} not drawn." if dropping else None,
+        title=f"Attention that tokens receive with {first} and with {second}{who}",
+        shown=[f"prompt: {prompt}"],
+        marks=[dropped, pale, _OWN_SCALE],
         facts=[
             f"One head per model: {'; '.join(panel.title for panel in panels)}",
             "Every token of a version stands at its own position; models cut the text differently, "
             "so the same position is not the same text",
+            *(pale, dropped),
         ],
         details=[
-            f"Line charts of {count(len(sequences), 'model')}, one head each: what every token of "
-            f"prompt {prompt} receives with {labels[0]} (blue) and with {labels[1]} (orange), by "
-            "position. The inserted tokens are shaded grey between dashed lines."
+            f"Line charts of {count(len(models), 'model')}, one head each: what every token of "
+            f"prompt {prompt} receives with {first} (blue) and with {second} (orange), by "
+            "position. The inserted tokens are shaded grey between dashed lines.",
+            *(*_panel_words(panels), dropped),
         ],
     )
+
+
+def _dropped(models: Sequence[str], options: ProfileOptions) -> str | None:
+    dropping = [model for model in models if options.drops(model)]
+    which = f" of {listed(dropping)}" if 0 < len(dropping) < len(models) else ""
+    return f"First token{which} not drawn." if dropping else None
 
 
 def _check_family(
@@ -307,75 +340,42 @@ class _Panel:
     first: int = 0  # the colour of its first line
 
 
-def _figure(
-    stacks: Sequence[Sequence[_Panel]],
-    options: ProfileOptions,
-    table: pa.Table,
-    prompt: str,
-    about: Mapping[str, str],
-    *,
-    name: Sequence[str],
-    title: str,
-    dropped: str | None,
-    gap: str | None = None,
-    facts: Sequence[str],
-    details: Sequence[str | None],
-) -> Figure:
+def _view(stacks: Sequence[Sequence[_Panel]], options: ProfileOptions) -> Spec:
     """Panels in rows; those of several `stacks` stand below one another, pair by pair."""
-    panels = [panel for stack in stacks for panel in stack]
-    pale = captions.pale_words(options.few)
-    words = captions.prompt_words(
-        table,
-        options,
-        about,
-        name=name,
-        title=title,
-        shown=[f"prompt: {prompt}"],
-        marks=[dropped, gap, pale, "Each panel has its own scale."],
-        facts=[*facts, pale, dropped],
-        details=[*details, *_panel_words(panels), dropped],
-    )
-    colour = _colour(panels, options)
     inside = options.legends == "inside"
+    colour = _colour([panel for stack in stacks for panel in stack], options)
     grid = Grid.of(len(stacks[0]), options, most=options.columns, titled=inside)
     rows = [row for rows in zip(*map(grid.rows, stacks), strict=True) for row in rows]
     y_title = "Attention received" if options.y_title is None else options.y_title
-    views = [
-        [
-            _panel(
-                grid,
-                panel,
-                _colour_inside(panel, options) if inside else colour,
-                few=options.few,
-                y_title=y_title if inside or not i else None,
-                inside=inside,
-            )
-            for i, panel in enumerate(row)
-        ]
-        for row in rows
-    ]
-    shared = "independent" if inside else "shared"
-    return compose(grid.view(views, colours=shared), words, options, table=table)
+    views: list[list[Spec]] = []
+    for row in rows:
+        views.append([])
+        for i, panel in enumerate(row):
+            own = _colour_inside(panel, options) if inside else colour
+            title = y_title if inside or not i else None
+            views[-1].append(_panel(grid, panel, own, options, title))
+    return grid.view(views, colours="independent" if inside else "shared")
 
 
 def _colour(panels: Sequence[_Panel], options: ProfileOptions) -> Spec:
     """One scale and one legend for all panels, the run among them."""
-    raw = [profile.condition for profile in panels[0].lines.values()]
-    scale = series_scale(list(panels[0].lines), options.colours)
-    scale["range"] = options.tinted(raw, scale["range"])
-    if any(panel.runs for panel in panels):
-        scale = {"domain": [*scale["domain"], _RUN], "range": [*scale["range"], _SHADE]}
-    shown = legend({label: label for label in scale["domain"]}, options.pixels)
+    lines = panels[0].lines
+    colours = series_colours([profile.condition for profile in lines.values()], options.colours)
+    drawn = dict(zip(lines, options.tinted(colours).values(), strict=True))
+    drawn |= {_RUN: _SHADE} if any(panel.runs for panel in panels) else {}
+    shown = legend({label: label for label in drawn}, options.pixels)
+    scale = {"domain": list(drawn), "range": list(drawn.values())}
     return channel("series", "nominal", scale=scale, legend=shown)
 
 
 def _colour_inside(panel: _Panel, options: ProfileOptions) -> Spec:
     """The panel's own lines, named in its corner."""
-    colours = options.colours.series[panel.first : panel.first + len(panel.lines)]
-    raw = [profile.condition for profile in panel.lines.values()]
-    own = panel.first == 0 and len(raw) == 1  # of a whole sequence that is not its version's
-    tinted = list(colours) if own else options.tinted(raw, colours)
-    scale = {"domain": [*panel.lines, _RUN], "range": [*tinted, _SHADE]}
+    series = options.colours.series[panel.first : panel.first + len(panel.lines)]
+    names = [profile.condition for profile in panel.lines.values()]
+    colours = dict(zip(names, series, strict=True))
+    own = panel.first == 0 and len(names) == 1  # of a whole sequence that is not its version's
+    colours = colours if own else options.tinted(colours)
+    scale = {"domain": [*panel.lines, _RUN], "range": [*colours.values(), _SHADE]}
     look = {"orient": "top-right", "direction": "vertical", "offset": 2, "symbolType": "stroke"}
     look |= {"padding": 1, "rowPadding": 0, "values": list(panel.lines)}
     shown = legend({label: label for label in panel.lines}, options.pixels, **look)
@@ -383,20 +383,26 @@ def _colour_inside(panel: _Panel, options: ProfileOptions) -> Spec:
 
 
 def _panel(
-    grid: Grid, panel: _Panel, colour: Spec, *, few: int, y_title: str | None, inside: bool
+    grid: Grid, panel: _Panel, colour: Spec, options: ProfileOptions, y_title: str | None
 ) -> Spec:
-    width = grid.panel_width
+    width, few, inside = grid.panel_width, options.few, options.legends == "inside"
     positions = {int(i) for p in panel.lines.values() for i in p.position} or {0}
     low, high = min(positions) - 0.5, max(positions) + 0.5
-    top = max(float(np.nanmax(p.received, initial=0.0)) for p in panel.lines.values()) or 1.0
+    # Means of few queries set no scale: where they rise above it, they are cut off at the top.
+    solid = [p.received[p.n_queries >= few] for p in panel.lines.values()]
+    every = [p.received for p in panel.lines.values()]
+    top = max(map(_highest, solid)) or max(map(_highest, every)) or 1.0
     x_axis = {"title": panel.x_title, "tickCount": max(2, round(width / 42))}
-    x_axis |= {"format": ",d", "tickMinStep": 1, "labelFlush": False}
-    y_axis = {"title": y_title, "tickCount": 4, "format": "~g"}
+    x_axis |= {"format": ",d", "tickMinStep": 1}
+    y_axis: Spec = {"title": y_title, "tickCount": 4, "format": "~g"}
     x_scale = {"domain": [low, high], "nice": False, "zero": False}
     # Room above the lines for the name of the run, and for a legend inside.
     room = 1.16 if panel.run_label else 1.04
     room += 0.16 * len(panel.lines) if inside else 0
     y_scale = {"domain": [0, top * room], "nice": False}
+    # A label at the very top would lift this panel's title above those of its neighbours.
+    near = {"test": f"datum.value > {top * room * (1 - TEXT / 2 / _HEIGHT)}", "value": "top"}
+    y_axis["labelBaseline"] = {"condition": near, "value": "middle"}
     return grid.panel(
         _HEIGHT,
         panel.title if panel.titled else "",
@@ -406,6 +412,10 @@ def _panel(
         *_line_layers(panel, colour, few=few),
         _hover(panel, width / (high - low)),
     )
+
+
+def _highest(received: Floats) -> float:
+    return float(np.nanmax(received, initial=0.0))
 
 
 def _run_layers(
@@ -454,11 +464,15 @@ def _line_layers(panel: _Panel, colour: Spec, *, few: int) -> list[Spec]:
             )
     joined.sort(key=lambda row: row["opacity"])  # stable: points stay in order
     encoding = {"color": colour, "opacity": channel("opacity", scale=None)}
-    line: Spec = {"strokeJoin": "round", "strokeWidth": thick, "tooltip": None}
+    line: Spec = {"strokeJoin": "round", "strokeWidth": thick, "tooltip": None, "clip": True}
     detail = {"detail": channel("stroke", "nominal")}
     return [
         *([layer("line", encoding | detail, values=joined, **line)] if joined else []),
-        *([layer("circle", encoding, values=single, size=9, tooltip=None)] if single else []),
+        *(
+            [layer("circle", encoding, values=single, size=9, tooltip=None, clip=True)]
+            if single
+            else []
+        ),
     ]
 
 

@@ -8,14 +8,11 @@ measures nothing. What a folder says is not trusted: it may come from anyone.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +25,11 @@ from mindshare.figures.heat_map import HeadMapOptions, head_map, response_map
 from mindshare.figures.lines import LineOptions, layer_lines, sweep_curves
 from mindshare.figures.parts import PartBarsOptions, part_bars
 from mindshare.figures.profiles import ProfileOptions, family_panel, profile_grid
-from mindshare.figures.selection import metadata
+from mindshare.figures.saving import encoded
 from mindshare.figures.theme import Style
 from mindshare.figures.token_strip import TokenStripOptions, received_strip, text_strip
 from mindshare.figures.uses import DotOptions, use_dots, use_lines
 from mindshare.folders import (
-    FIGURE_TABLES,
     MANIFEST,
     flush,
     inside,
@@ -41,7 +37,6 @@ from mindshare.folders import (
     read_text,
     reading,
     write_manifest,
-    write_parquet,
 )
 
 CHARTS: dict[str, tuple[Callable[..., Figure], type[Style]]] = {
@@ -174,41 +169,7 @@ def check_names(style: Mapping[str, Any], known: Sequence[str]) -> None:
                 )
 
 
-# ── arguments ⇄ JSON ──────────────────────────────────────────────────────────────────────────────
-
-
-def encoded(
-    source: Source, figure: str, tables: Mapping[str, pa.Table]
-) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-    """The call as JSON, and the tables it needs that are not among those that are saved."""
-    names = {id(content): name for name, content in tables.items()}
-    more: dict[str, pa.Table] = {}
-
-    def plain(value: Any, argument: str) -> Any:
-        if isinstance(value, pa.Table):
-            name = names.setdefault(id(value), f"{figure}_{argument}")
-            if name not in tables:
-                more[name] = value
-            return {"table": name}
-        if is_dataclass(value):
-            return {"map": [[k, plain(v, k)] for k, v in _chosen(value).items()]}
-        if isinstance(value, Mapping):
-            pairs = enumerate(value.items())
-            return {"map": [[k, plain(v, f"{argument}_{i}")] for i, (k, v) in pairs]}
-        if isinstance(value, list | tuple | set | frozenset):
-            parts = sorted(value) if isinstance(value, set | frozenset) else value
-            return [plain(part, f"{argument}_{i}") for i, part in enumerate(parts)]
-        return value
-
-    arguments = {n: plain(v, n) for n, v in source.arguments.items() if v is not None}
-    return {"chart": source.chart, "arguments": arguments}, more
-
-
-def _chosen(options: Any) -> dict[str, Any]:
-    """The fields that are not what they are by themselves."""
-    usual = type(options)()
-    values = {field.name: getattr(options, field.name) for field in fields(options)}
-    return {name: value for name, value in values.items() if value != getattr(usual, name)}
+# ── arguments ──────────────────────────────────────────────────────────────────────────────
 
 
 def _decoded(value: Any, tables: Mapping[str, pa.Table]) -> Any:
@@ -227,88 +188,6 @@ def _changed(drawn: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
     options = Source(figure.source.chart, {"options": figure.source.arguments["options"]})
     now, _ = encoded(options, figure.name, {})
     return {**drawn, "arguments": {**drawn["arguments"], **now["arguments"]}}
-
-
-# ── figures of earlier commands ───────────────────────────────────────────────────────────────────
-
-
-def keep_figures(
-    folder: Path, building: Path, manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]
-) -> dict[str, Any]:
-    """Put the figures that are in the folder beside new ones, with the tables they came with.
-
-    A table whose name a new one has taken gets its measure behind its name. Returns the manifest
-    of both.
-    """
-    whole = dict(manifest)
-    try:
-        there, old = read_folder(folder, of_figures=True)
-    except OutputError:
-        return whole  # no results yet, or not whole
-    with reading(folder):
-        return _with_kept(folder, building, whole, (there, old), tables)
-
-
-def _with_kept(
-    folder: Path,
-    building: Path,
-    manifest: dict[str, Any],
-    earlier: tuple[Mapping[str, pa.Table], Mapping[str, Any]],
-    tables: Mapping[str, pa.Table],
-) -> dict[str, Any]:
-    there, old = earlier
-    kept = {n: e for n, e in (old.get("figures") or {}).items() if n not in manifest["figures"]}
-    named = [n for e in kept.values() for n in (*e.get("tables", ()), *_tables_in(e.get("drawn")))]
-    names = _names_beside(dict.fromkeys(named), there, tables)
-    write_parquet(building, {new: there[n] for n, new in names.items() if new not in tables})
-    beside = {}
-    for key in ("tables", FIGURE_TABLES):
-        more = (new for n, new in names.items() if n in old.get(key, ()) and new not in tables)
-        beside[key] = sorted([*manifest[key], *more])
-    for entry in kept.values():
-        entry["tables"] = sorted(names[n] for n in entry.get("tables", ()))
-        entry |= {"drawn": _renamed(entry["drawn"], names)} if "drawn" in entry else {}
-        for file in entry["files"]:
-            shutil.copyfile(inside(folder, file), building / file)
-    order = [*manifest["figure_order"], *(n for n in old.get("figure_order", ()) if n in kept)]
-    return manifest | beside | {"figures": manifest["figures"] | kept, "figure_order": order}
-
-
-def _names_beside(
-    names: Iterable[str], there: Mapping[str, pa.Table], tables: Mapping[str, pa.Table]
-) -> dict[str, str]:
-    """Earlier table → its name beside the new tables: its own, if it is free or means the same."""
-    chosen: dict[str, str] = {}
-    for name in names:
-        taken = name in tables and not there[name].equals(tables[name], check_metadata=True)
-        measure = metadata(there[name]).get("mindshare.measure", "")
-        new = f"{name}_{measure if measure.isidentifier() else 'earlier'}" if taken else name
-        ways = itertools.chain([new], (f"{new}_{n}" for n in itertools.count(2)))
-        used = {*tables, *there, *chosen.values()}
-        chosen[name] = next(way for way in ways if way not in used) if taken else name
-    return chosen
-
-
-def _tables_in(value: Any) -> Iterator[str]:
-    """The names of tables in encoded arguments."""
-    for part in value if isinstance(value, list) else ():
-        yield from _tables_in(part)
-    if isinstance(value, dict):
-        if isinstance(value.get("table"), str):
-            yield value["table"]
-        for part in value.values():
-            yield from _tables_in(part)
-
-
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """Encoded arguments with other names of tables."""
-    if isinstance(value, list):
-        return [_renamed(part, names) for part in value]
-    if not isinstance(value, dict):
-        return value
-    if isinstance(value.get("table"), str):
-        return {"table": names[value["table"]]}
-    return {key: _renamed(part, names) for key, part in value.items()}
 
 
 # ── files ─────────────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError, nearest
+from mindshare.figures.colours import class_colours
 from mindshare.figures.theme import Style, check_word
 from mindshare.measures import MEASURES, Measure
 from mindshare.tables import DEFINITIONS, SCHEMAS
@@ -39,6 +40,7 @@ class Selection:
     style: Style
     about: Mapping[str, str]  # what the caller knows: models, heads, data, …
     queries: str | None = None  # None: the table does not say
+    classes: tuple[str, ...] = ()  # all of the table, drawn or not, in the order of the rules
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -93,6 +95,12 @@ class Selection:
         values: list[Any] = pc.unique(self.table[column]).to_pylist()
         return values
 
+    def class_colours(self, *, first: int = 0) -> dict[str, str]:
+        """Of the classes that are drawn: those of the palette, or chosen ones."""
+        names, palette = self.values("class"), self.style.colours
+        colours = class_colours(names, palette, first=first, among=self.classes)
+        return self.style.tinted(colours)
+
     def only(self, column: str, wanted: Sequence[Any] | None) -> Selection:
         """The rows with these values, or all of them."""
         return self if wanted is None else replace(self, table=only(self.table, column, wanted))
@@ -133,6 +141,7 @@ def select(
     else:
         measure = known["mindshare.measure"]
     data = Selection(table, MEASURES[str(measure)], style, about or {})
+    data = replace(data, classes=tuple(name for name in data.values("class") if name))
     if "queries" not in table.column_names:
         return data
     sets = data.values("queries")

@@ -1,4 +1,4 @@
-"""What charts look like: style, palettes, colour scales, text widths, axes, legends, panels.
+"""What charts look like: style, text widths, axes, legends, panels.
 
 A chart is laid out in units in which its text is 12 high. Drawn, it is exactly as wide as its style
 says, so that a unit is 1/96 inch for text of 9 pt, and smaller for smaller text. Knows nothing
@@ -14,10 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from mindshare.errors import SelectionError, nearest, require_types
-from mindshare.measures import Measure
+from mindshare.figures.colours import FAINT, INK, PALETTES, Palette
 
 Spec = dict[str, Any]
 T = TypeVar("T")
@@ -33,44 +31,12 @@ LABELS = {"zero-based": 0, "one-based": 1}  # what is added to a 0-based number
 TEXT, TITLE = 12, 14  # font sizes in units
 POINTS = 9.0  # the size of text where a unit is a pixel
 BOLD = 1.08  # how much wider bold text is
-INK, FAINT, GRID, PAPER = "#222222", "#555555", "#e4e4e4", "#ffffff"
-NOTHING = "#ececec"  # a cell or token without a number
-OTHER, SINK = "#e6dcc6", "#cbb994"  # beige: none of the greys of the palettes
+GRID = "#e4e4e4"
 _POINTS = (6, 24)  # font sizes that can be chosen
 _LEAST, _MOST = 150, 4_000  # units of a chart's width: less holds no axis, more is a mistake
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?(in|cm|mm|pt)", re.ASCII)
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}")
 _LONGEST_NAME = 22  # characters of a name along an axis
-_BLANK = ("space", "spaces", "whitespace", "blank", "blanks", "newline")
-
-
-@dataclass(frozen=True)
-class Palette:
-    """Neighbours differ in lightness, so that they can be told apart in grey print."""
-
-    classes: tuple[str, ...]  # in the order of the rules; whitespace is grey wherever it stands
-    blank: str
-    series: tuple[str, ...]  # for lines that stand beside one another
-    low_to_high: tuple[str, ...]  # for one amount
-    minus_to_plus: tuple[str, str, str]  # for differences, white in the middle
-
-
-PALETTES = {
-    "seed": Palette(  # hash red, star blue, whitespace grey, as in the published chart
-        ("#d63333", "#5b93dd", "#b8b8b8", "#2f7d3f", "#ee9a3a", "#6a43a8", "#7a4a35", "#4cc3ca"),
-        blank="#b8b8b8",
-        series=("#1c4f9c", "#e8663c", "#3a9a4b", "#8a5cc4", "#8c1d3f", "#caa21b", "#7a4a35", INK),
-        low_to_high=("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
-        minus_to_plus=("#1c4f9c", PAPER, "#e8663c"),
-    ),
-    "safe": Palette(  # Okabe and Ito
-        ("#d55e00", "#56b4e9", "#b3b3b3", "#009e73", "#e69f00", "#cc79a7", "#0072b2", "#f0e442"),
-        blank="#b3b3b3",
-        series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", FAINT),
-        low_to_high=("#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"),  # viridis
-        minus_to_plus=("#0072b2", PAPER, "#d55e00"),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -140,9 +106,9 @@ class Style:
         """What a class, condition or model is called in the picture."""
         return self.label.get(name, name)
 
-    def tinted(self, names: Iterable[str], colours: Iterable[str]) -> list[str]:
-        """These colours, or those that were chosen for the names."""
-        return [self.colour.get(n, c) for n, c in zip(names, colours, strict=True)]
+    def tinted(self, colours: Mapping[str, str]) -> dict[str, str]:
+        """Names → these colours, or those that were chosen for the names."""
+        return {name: self.colour.get(name, colour) for name, colour in colours.items()}
 
     def number(self, zero_based: int) -> int:
         return zero_based + LABELS[self.labels]
@@ -161,137 +127,6 @@ def check_word(
         raise SelectionError(
             f"unknown {what} {word!r}{nearest(word, names)}", allowed=", ".join(allowed or names)
         )
-
-
-def class_colours(names: Sequence[str], palette: Palette, *, first: int = 0) -> dict[str, str]:
-    """A colour for each class, in the order of the rules: the same class, the same colour.
-
-    `first` is how many colours are taken already, by other classes of the same study.
-    """
-    colours = {"other": OTHER, "sink_slot": SINK}
-    colours |= {name: palette.blank for name in names if name.lower() in _BLANK}
-    left = [name for name in names if name not in colours]
-    free = [colour for colour in palette.classes[first:] if colour not in colours.values()]
-    if len(left) > len(free):
-        raise SelectionError(
-            f"{len(left)} classes are more than can be told apart", allowed=f"up to {len(free)}"
-        )
-    colours |= dict(zip(left, free, strict=False))
-    return {name: colours[name] for name in names}
-
-
-def series_scale(names: Sequence[str], palette: Palette) -> dict[str, list[str]]:
-    """A colour for each line, in order."""
-    if len(names) > len(palette.series):
-        raise SelectionError(
-            f"{len(names)} lines are more than can be told apart",
-            allowed=f"up to {len(palette.series)}",
-        )
-    return {"domain": list(names), "range": list(palette.series[: len(names)])}
-
-
-# ── colour scales ────────────────────────────────────────────────────────────────────────────────
-
-GRADIENT = 170  # pixels: length of a colour scale's legend
-_DARK = 0.3  # luminance below which white text is read better
-_RATIO_TICKS = (  # least log2 of the upper end, and the ratios then written in the legend
-    (6.0, (1 / 1024, 1 / 256, 1 / 64, 1 / 16, 0.25, 1, 4, 16, 64, 256, 1024)),
-    (2.0, (1 / 32, 1 / 16, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32)),
-    (0.7, (0.33, 0.5, 0.7, 1, 1.4, 2, 3)),
-    (0.3, (0.67, 0.8, 1, 1.25, 1.5)),
-    (0.12, (0.8, 0.9, 1, 1.1, 1.25)),
-    (0.0, (0.95, 0.98, 1, 1.02, 1.05)),
-)
-
-
-@dataclass(frozen=True)
-class ColourScale:
-    """Values → colours, as Vega interpolates them, so that ink can be chosen before drawing."""
-
-    low: float
-    high: float
-    middle: float | None = None  # the value that is white; None: one hue, light to dark
-    log2: bool = False  # for ratios: ½ and 2 are equally far from 1
-    falling: bool = False  # dark to light
-
-    @classmethod
-    def around(cls, values: Iterable[float], middle: float, *, share: float = 1.0) -> ColourScale:
-        """Symmetric around the middle (in log2 around 1), reaching that share of the values."""
-        log2 = middle == 1.0
-        sizes = (
-            abs(math.log2(v)) if log2 else abs(v - middle) for v in values if v > 0 or not log2
-        )
-        distances = sorted(sizes) or [1.0]
-        last = min(math.ceil(share * len(distances)), len(distances)) - 1
-        reach = distances[last] or distances[-1] or 1.0
-        if log2:
-            return cls(2.0**-reach, 2.0**reach, middle, log2=True)
-        return cls(middle - reach, middle + reach, middle)
-
-    @classmethod
-    def of(cls, measure: Measure, values: Sequence[float]) -> ColourScale:
-        """As the registry says, with ends that hold every value.
-
-        Where 1 means that nothing is lost, 1 is light, so that what changed stands out.
-        """
-        if measure.scale == "diverging" and measure.neutral is not None:
-            return cls.around(values, measure.neutral)
-        if measure.scale != "falling":
-            return cls(0.0, max(values, default=0.0) or 1.0)
-        lowest = math.floor(min(values, default=0.0) * 10 + 1e-9) / 10
-        return cls(min(lowest, 0.9), max([1.0, *values]), falling=True)
-
-    def place(self, value: float) -> float:
-        """Where a value is on the scale, in log2 for ratios; beyond the ends, at the end."""
-        value = min(max(value, self.low), self.high)
-        return math.log2(value) if self.log2 else value
-
-    def outside(self, values: Iterable[float]) -> int:
-        """How many values lie beyond the ends."""
-        slack = 1e-9 * (abs(self.low) + abs(self.high))
-        return sum(not self.low - slack <= value <= self.high + slack for value in values)
-
-    def ramp(self, palette: Palette) -> Spec:
-        """Domain and range of the Vega-Lite scale."""
-        low, high = self.place(self.low), self.place(self.high)
-        if self.middle is not None:
-            domain = [low, self.place(self.middle), high]
-            return {"domain": domain, "range": list(palette.minus_to_plus)}
-        colours = palette.low_to_high[:: -1 if self.falling else 1]
-        steps = len(colours) - 1
-        domain = [low + (high - low) * i / steps for i in range(steps + 1)]
-        return {"domain": domain, "range": list(colours)}
-
-    def encoding(self, palette: Palette, *, title: str, length: float) -> Spec:
-        """The colour of the field `place`, with a legend on top."""
-        shown = "pow(2, datum.value)" if self.log2 else "datum.value"
-        legend: Spec = {
-            "orient": "top",
-            "direction": "horizontal",
-            "title": title,
-            "titleLimit": 0,
-            "gradientLength": min(GRADIENT, length),
-            "gradientThickness": 9,
-            "tickCount": 4,
-            "offset": 6,
-            "labelExpr": f"format({shown}, '.3~g')",
-        }
-        if self.log2:
-            reach = min(math.log2(self.high), -math.log2(self.low))
-            ticks = next((ratios for least, ratios in _RATIO_TICKS if reach >= least), (1.0,))
-            legend["values"] = [math.log2(n) for n in ticks if self.low <= n <= self.high]
-        scale = {**self.ramp(palette), "nice": False, "interpolate": "rgb"}
-        return channel("place", scale=scale, legend=legend)
-
-    def ink(self, place: float, palette: Palette) -> str:
-        """The colour of text that can be read there: dark on light, white on dark."""
-        ramp = self.ramp(palette)
-        stops = [[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in ramp["range"]]
-        rgb = [float(np.interp(place, ramp["domain"], c)) for c in zip(*stops, strict=True)]
-        # Relative luminance of the WCAG: 0 is black, 1 is white.
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-        luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-        return PAPER if luminance < _DARK else INK
 
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────
@@ -478,7 +313,9 @@ class Grid:
             place = {"anchor": "middle", "frame": "group", "fontSize": TEXT, "offset": 5}
             frame["title"] = {"text": lines, **place}
         below = wrapped(x["axis"].get("title") or "", self.panel_width + 12)
-        x = {**x, "axis": {"grid": False, **x["axis"], "title": below if any(below) else None}}
+        # The first and last labels stand under their ticks, not beside their neighbours.
+        look = {"grid": False, "labelFlush": False, "labelOverlap": "greedy"}
+        x = {**x, "axis": {**look, **x["axis"], "title": below if any(below) else None}}
         extent = {"titlePadding": 2, "minExtent": self.EXTENT, "maxExtent": self.EXTENT}
         y = {"type": "quantitative", **y, "axis": {**extent, **y["axis"]}}
         return {**frame, "encoding": {"x": x, "y": y}, "layer": list(layers)}

@@ -16,25 +16,22 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.figures import captions
-from mindshare.figures.captions import condition_label, count, number, visible
-from mindshare.figures.figure import Figure, Words, compose, redrawable
-from mindshare.figures.selection import WITHOUT, Row, pick
-from mindshare.figures.theme import (
-    FAINT,
-    GRADIENT,
-    INK,
-    NOTHING,
-    PAPER,
-    TEXT,
-    ColourScale,
-    Spec,
-    Style,
-    channel,
-    layer,
-    text_width,
-    tooltip,
+from mindshare.figures.captions import (
+    Encoding,
+    cell_words,
+    colour_words,
+    condition_label,
+    count,
+    escaped,
+    number,
+    pale_words,
+    prompt_figure,
+    visible,
 )
+from mindshare.figures.colours import FAINT, GRADIENT, INK, NOTHING, PAPER, ColourScale
+from mindshare.figures.figure import Figure, redrawable
+from mindshare.figures.selection import WITHOUT, Row, pick
+from mindshare.figures.theme import TEXT, Spec, Style, channel, layer, text_width, tooltip
 
 NEWLINE, TAB = "¶", "→"
 LEGEND, RECEIVED = "Received with / without", "Attention received"
@@ -74,27 +71,26 @@ def text_strip(
     """
     options = options or TokenStripOptions()
     rows = pick(aligned, "aligned", prompt=prompt, condition=condition, layer=layer, head=head)
+    changes = {row["position_without"]: _change(row) for row in rows.to_pylist()}
+    # Without places, `…` stands for the tokens that have no partner.
+    texts = dict(zip(*(rows[n].to_pylist() for n in ("position_without", "token")), strict=True))
+    original: list[Row] = [
+        {"position": i, "token": texts.get(i, "…"), "start": 0, "stop": 0}
+        for i in range(max(texts) + 1)
+    ]
     if places is not None:
-        places = pick(places, "places", prompt=prompt, condition=WITHOUT)
-    tokens = list(_tokens(rows, places, options))
-    if options.positions is not None:
-        first, stop = options.positions
-        last = tokens[-1].position
-        tokens = [token for token in tokens if first <= token.position < stop]
-        if not tokens:
-            raise SelectionError(
-                f"there are no tokens from {first} to {stop}", allowed=f"0 to {last + 1}"
-            )
+        original = pick(places, "places", prompt=prompt, condition=WITHOUT).to_pylist()
+    tokens = _tokens(original, changes, options)
     # Tokens that are pale or not coloured do not decide how far colours reach.
     solid = [t.change for t in tokens if t.change is not None and not t.pale]
     scale = ColourScale.around([x for x in solid if math.isfinite(x)], 1.0, share=_REACH)
-    where = captions.cell_words(layer, head, options)
-    words = _words(tokens, scale, options, about or {}, rows, (model, prompt, condition), where)
     fields = {"without": "received without"}
     fields |= {"with": f"received with {condition_label(condition, options)}", "change": LEGEND}
     fields |= {"queries": "mean of queries (the fewer)"}
     view = _view(tokens, scale, options, LEGEND, fields)
-    return compose(view, words, options, table=rows, legends="start")
+    where = cell_words(layer, head, options)
+    chart = _change_encoding(tokens, scale, options, (model, prompt, condition), where)
+    return prompt_figure(view, rows, options, about, chart)
 
 
 @redrawable
@@ -112,17 +108,19 @@ def received_strip(
     first token, where many heads rest, does not decide how far the colours reach.
     """
     options = options or TokenStripOptions()
-    got = {row["position"]: row for row in received.to_pylist()}
-    shown = list(_received(got, tokens, options))
-    first, stop = options.positions or (0, len(shown))
-    shown = shown[first:stop]
+    got = {
+        row["position"]: {"change": row["received"], "n_queries": row["n_queries"] or 0}
+        for row in received.to_pylist()
+    }
+    shown = _tokens(tokens.to_pylist(), got, options)
     solid = sorted(t.change for t in shown if t.change is not None and not t.pale and t.position)
     reach = solid[math.ceil(_REACH * len(solid)) - 1] if solid else 1.0
     scale = ColourScale(0.0, reach or 1.0)
     fields = {"change": "received", "queries": "mean of queries"}
     view = _view(shown, scale, options, RECEIVED, fields)
-    words = _received_words(shown, scale, options, about or {}, received, model)
-    return compose(view, words, options, table=received, legends="start")
+    layer, head, queries = (received[name][0].as_py() for name in ("layer", "head", "queries"))
+    chart = _received_encoding(shown, scale, options, model, cell_words(layer, head, options))
+    return prompt_figure(view, received, options, {"queries": str(queries), **(about or {})}, chart)
 
 
 # ── tokens ────────────────────────────────────────────────────────────────────────────────────────
@@ -136,57 +134,46 @@ class _Token:
     text: str
     continues: bool  # more bytes of the character that the token before it began
     matched: bool = False
-    without: float | None = None
-    with_: float | None = None
+    pale: bool = False
     n_queries: int = 0  # the fewer of both versions
     change: float | None = None  # what its colour says; inf: from nothing to something
-    pale: bool = False
+    without: float | None = None
+    with_: float | None = None
 
 
 def _tokens(
-    rows: pa.Table, places: pa.Table | None, options: TokenStripOptions
-) -> Iterator[_Token]:
-    """Every original token; without places, `…` stands for those that have no partner."""
-    matched = {row["position_without"]: row for row in rows.to_pylist()}
-    original: list[Row] = [
-        {"position": i, "token": matched.get(i, {"token": "…"})["token"], "start": 0, "stop": 0}
-        for i in range(max(matched) + 1)
-    ]
-    if places is not None:
-        original = sorted(places.to_pylist(), key=lambda row: int(row["position"]))
+    places: Sequence[Row], numbers: Mapping[int, Row], options: TokenStripOptions
+) -> list[_Token]:
+    """The tokens at the places that are shown; those without a row of numbers have no partner."""
+    tokens = []
     before = (0, 0)  # characters of the token before
-    for place in original:
-        span = (place["start"], place["stop"])
+    for place in sorted(places, key=lambda row: int(row["position"])):
+        position, span = place["position"], (place["start"], place["stop"])
         continues = span == before and span[0] < span[1]
         before = span
-        row = matched.get(place["position"])
-        if row is None:
-            yield _Token(place["position"], place["token"], continues)
-            continue
-        without, with_ = row["received_without"], row["received_with"]
-        change: float | None = None
-        uncoloured = options.drop_first and place["position"] == 0
-        if None not in (without, with_) and max(without, with_) > 0 and not uncoloured:
-            change = with_ / without if without else math.inf
-        n = min(row["n_queries_without"] or 0, row["n_queries_with"] or 0)
-        pale = change is not None and n < options.few
-        yield _Token(
-            place["position"], place["token"], continues, True, without, with_, n, change, pale
+        known = dict(numbers.get(position, {}))
+        if options.drop_first and position == 0:
+            known["change"] = None
+        pale = known.get("change") is not None and known["n_queries"] < options.few
+        matched = position in numbers
+        tokens.append(_Token(position, place["token"], continues, matched, pale, **known))
+    first, stop = options.positions or (0, len(tokens))
+    shown = [token for token in tokens if first <= token.position < stop]
+    if not shown:
+        raise SelectionError(
+            f"there are no tokens from {first} to {stop}", allowed=f"0 to {len(tokens)}"
         )
+    return shown
 
 
-def _received(
-    got: Mapping[int, Row], tokens: pa.Table, options: TokenStripOptions
-) -> Iterator[_Token]:
-    before = (0, 0)  # characters of the token before
-    for row in sorted(tokens.to_pylist(), key=lambda row: int(row["position"])):
-        span = (row["start"], row["stop"])
-        continues = span == before and span[0] < span[1]
-        before, place = span, row["position"]
-        value, n = got[place]["received"], got[place]["n_queries"] or 0
-        value = None if options.drop_first and place == 0 else value
-        pale = value is not None and n < options.few
-        yield _Token(place, row["token"], continues, True, n_queries=n, change=value, pale=pale)
+def _change(row: Row) -> Row:
+    """What an original token gets with / without the insertion, if it gets anything."""
+    without, with_ = row["received_without"], row["received_with"]
+    change = None
+    if None not in (without, with_) and max(without, with_) > 0:
+        change = with_ / without if without else math.inf
+    n = min(row["n_queries_without"] or 0, row["n_queries_with"] or 0)
+    return {"without": without, "with_": with_, "n_queries": n, "change": change}
 
 
 # ── where characters stand ────────────────────────────────────────────────────────────────────────
@@ -262,7 +249,7 @@ def _drawable(text: str) -> str:
 
     def drawn(c: str) -> str:
         printable = c.isprintable() or unicodedata.category(c) in ("Cf", "Zs")
-        return shown.get(c) or (c if printable else captions.escaped(c))
+        return shown.get(c) or (c if printable else escaped(c))
 
     return "".join(map(drawn, text))
 
@@ -349,15 +336,13 @@ def _value(token: _Token, box: Box, scale: ColourScale, options: TokenStripOptio
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _words(
+def _change_encoding(
     tokens: Sequence[_Token],
     scale: ColourScale,
     options: TokenStripOptions,
-    about: Mapping[str, str],
-    table: pa.Table,
     names: tuple[str, str, str],
     where: str,
-) -> Words:
+) -> Encoding:
     model, prompt, condition = names
     label = condition_label(condition, options)
     changes = [(t.change, t) for t in tokens if t.change is not None]
@@ -368,21 +353,12 @@ def _words(
     beyond = scale.outside([x for x, _ in changes])
     outside = f"{count(beyond, 'token')} beyond the ends of the colours." if beyond else None
     word, n = ("lose", len(lose)) if len(lose) >= len(gain) else ("gain", len(gain))
-    pale = captions.pale_words(options.few) if any(token.pale for token in tokens) else None
-    return captions.prompt_words(
-        table,
-        options,
-        about,
+    outlined = "Outlined: split differently next to the insertion." if unmatched else None
+    return Encoding(
         name=["text", condition],
         title=f"With {label}, {n} of {count(len(changes), 'token')} {word} attention: {model}",
         shown=[where, f"prompt: {prompt}"],
-        marks=[
-            "Outlined: split differently next to the insertion." if unmatched else None,
-            "Grey: no number." if missing else None,
-            pale,
-            outside,
-            f"{NEWLINE}: line end." if any("\n" in token.text for token in tokens) else None,
-        ],
+        marks=[outlined, *_marks(tokens, options, outside)],
         facts=[
             f"Colour: {LEGEND.lower()} the insertion, for each original token",
             f"Shown: {where}",
@@ -392,8 +368,7 @@ def _words(
         ],
         details=[
             f"The text of prompt {prompt}, {count(len(tokens), 'token')} one after the other, each "
-            f"on a colour: {LEGEND.lower()} {label} in {model}, {where}, "
-            f"{captions.colour_words(scale)}.",
+            f"on a colour: {LEGEND.lower()} {label} in {model}, {where}, {colour_words(scale)}.",
             f"Tokens that gain: {len(gain):,}, that lose: {len(lose):,}." if changes else None,
             _extreme_words("Most gained", gain),
             _extreme_words("Most lost", lose),
@@ -401,43 +376,46 @@ def _words(
             f"{count(unmatched, 'token')} split differently: outlined." if unmatched else None,
             f"{count(missing, 'token')} without a number: grey." if missing else None,
         ],
+        legends="start",
     )
 
 
-def _received_words(
+def _received_encoding(
     tokens: Sequence[_Token],
     scale: ColourScale,
     options: TokenStripOptions,
-    about: Mapping[str, str],
-    table: pa.Table,
     model: str,
-) -> Words:
+    where: str,
+) -> Encoding:
     some = [(t.change, t) for t in tokens if t.change is not None and t.position]
     most = sorted(some, key=lambda pair: -pair[0])
-    missing = sum(token.change is None for token in tokens)
-    queries, layers = table["queries"][0].as_py(), table["layer"][0].as_py()
-    where = captions.cell_words(layers, table["head"][0].as_py(), options)
     title = f"{visible(most[0][1].text).strip('·')!r} receives most" if most else "Received"
-    return captions.prompt_words(
-        table,
-        options,
-        {"queries": str(queries), **about},
+    return Encoding(
         name=["text", model],
         title=f"{title}: {model}",
         shown=[where],
-        marks=[
-            "Darkest: the first token and the top 5 %.",
-            "Grey: no number." if missing else None,
-            captions.pale_words(options.few) if any(token.pale for token in tokens) else None,
-            f"{NEWLINE}: line end." if any("\n" in token.text for token in tokens) else None,
-        ],
+        marks=["Darkest: the first token and the top 5 %.", *_marks(tokens, options)],
         facts=[f"Colour: {RECEIVED.lower()} by each token", f"Shown: {where}"],
         details=[
             f"The text of a prompt, {count(len(tokens), 'token')} one after the other, each on a "
-            f"colour: {RECEIVED.lower()} in {model}, {where}, {captions.colour_words(scale)}.",
+            f"colour: {RECEIVED.lower()} in {model}, {where}, {colour_words(scale)}.",
             _extreme_words("Most, after the first token", most),
         ],
+        legends="start",
     )
+
+
+def _marks(
+    tokens: Sequence[_Token], options: TokenStripOptions, outside: str | None = None
+) -> list[str | None]:
+    """What grey, pale and ¶ mean, where they are there."""
+    missing = any(token.matched and token.change is None for token in tokens)
+    return [
+        "Grey: no number." if missing else None,
+        pale_words(options.few) if any(token.pale for token in tokens) else None,
+        outside,
+        f"{NEWLINE}: line end." if any("\n" in token.text for token in tokens) else None,
+    ]
 
 
 def _extreme_words(lead: str, changes: Sequence[tuple[float, _Token]]) -> str | None:

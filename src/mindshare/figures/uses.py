@@ -1,7 +1,7 @@
 """Looked at, carried, used: mass, contribution and effect side by side, or head against head.
 
-`use_lines` has three columns of panels by layer, one line per class; `use_dots` one dot per head,
-what it looks at against what the answer loses. Both draw what is in their tables.
+`use_lines` has panels by layer, one line per class; `use_dots` one dot per head, what it looks at
+against what the answer loses. Both draw what is in their tables.
 """
 
 from __future__ import annotations
@@ -11,18 +11,31 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from mindshare.figures import captions
-from mindshare.figures.captions import count, listed
-from mindshare.figures.figure import Figure, Words, compose, redrawable
-from mindshare.figures.lines import LineOptions, Panel, layer_axis, lines_by_layer, panels_view
+from mindshare.figures.captions import (
+    Encoding,
+    axis_title,
+    axis_words,
+    count,
+    listed,
+    summary_figure,
+)
+from mindshare.figures.colours import INK, series_colours
+from mindshare.figures.figure import Figure, redrawable
+from mindshare.figures.lines import (
+    LineOptions,
+    LinePanel,
+    layer_axis,
+    line_colours,
+    lines_by_layer,
+    panels_view,
+)
 from mindshare.figures.selection import Row, Selection, select
-from mindshare.figures.theme import Grid, Spec, Style, channel, layer, legend, tooltip
+from mindshare.figures.theme import TEXT, Grid, Spec, Style, channel, layer, legend, tooltip
 from mindshare.measures import MEASURES
 from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES
 
-COLUMNS = ("Looked at", "Carried", "Used")
+SHOWN = ("Looked at", "Carried", "Used")
 _HEIGHT = 250
-_COLOURS = {"": "#9a9a9a", LOOKS: "#0072B2", USES: "#D55E00"}
 
 
 @redrawable
@@ -34,46 +47,58 @@ def use_lines(
     *,
     about: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Three summaries by layer, heads averaged or together; a row of panels per model."""
+    """Three summaries by layer, heads averaged or together.
+
+    Of one model, the three stand side by side where they fit. Of several, each model is a column
+    and each summary a row, whose panels share their scale.
+    """
     options = options or LineOptions(width="page")
     tables = (mass, contribution, effect)
     data = [select(one, options, about).only("class", options.classes) for one in tables]
     models = data[0].models
-    grid = Grid.of(len(tables) * len(models), options, most=len(tables))
-    panels = [
-        Panel(
-            one,
-            lines_by_layer(one, "class", model),
-            _heading(title, one, model if len(models) > 1 else None, options),
-            raw=one.values("class"),
-        )
-        for model in models
-        for one, title in zip(data, COLUMNS, strict=True)
-    ]
-    x = layer_axis(data[0], grid, options)
-    view = panels_view(grid, panels, options, x, "layer")
-    return compose(view, _line_words(data, panels, options), options, table=data[2].table)
+    several = len(models) > 1
+    most = len(models) if several else 1 if options.is_narrow else len(data)
+    grid = Grid.of(len(data) * len(models), options, most=most)
+    panels = []
+    for row, (one, word) in enumerate(zip(data, SHOWN, strict=True)):
+        title = f"{word}: {axis_title(one, own=False).lower()}"
+        for column, model in enumerate(models):
+            panels.append(
+                LinePanel(
+                    one,
+                    lines_by_layer(one, "class", model),
+                    line_colours(one, "class"),
+                    title if not several else "" if row else options.word(model),
+                    title if several and not column else None,
+                    domain=_reach(one) if several else None,
+                )
+            )
+    view = panels_view(grid, panels, options, layer_axis(data[0], grid, options), "layer")
+    return summary_figure(view, data[2], _line_encoding(data, panels, options))
 
 
-def _heading(title: str, data: Selection, model: str | None, style: Style) -> str:
-    name = captions.axis_title(data.measure)
-    words = f"{title}: {name[0].lower()}{name[1:]}"
-    return words if model is None else f"{style.word(model)}. {words}"
+def _reach(data: Selection) -> tuple[float, float]:
+    """From the lowest to the highest of lines and bands of all models, and 0."""
+    numbers = [row[n] for row in data.drawn for n in (data.value, "low", "high")]
+    known = [0.0, *(x for x in numbers if x is not None)]
+    return min(known), max(known)
 
 
-def _line_words(data: list[Selection], panels: list[Panel], options: LineOptions) -> Words:
+def _line_encoding(
+    data: list[Selection], panels: list[LinePanel], options: LineOptions
+) -> Encoding:
     effect, classes = data[2], data[2].values("class")
-    return captions.summary_words(
-        effect,
+    names = [f"{word}, {m}" for word in SHOWN for m in effect.models]  # as the panels follow
+    return Encoding(
         name=["looked_at_carried_used"],
         title=f"Looked at, carried, used: {listed([options.word(m) for m in effect.models])}",
         kind="Lines",
-        axes=f"Horizontal: {captions.axis_words('layer', effect.layers, options)}. Three columns: "
-        f"what the queries look at, what of the heads' output that gives, and what the answer "
-        f"loses without it. One line per class: {listed(classes)}",
+        axes=f"Horizontal: {axis_words('layer', effect.layers, options)}. Panels: what the queries "
+        "look at, what of the heads' output that gives, and what the answer loses without it, each "
+        f"on one scale for all models. One line per class: {listed(classes)}",
         series={
-            f"{panel.title}, {label}": rows
-            for panel in panels
+            f"{name}, {label}": rows
+            for name, panel in zip(names, panels, strict=True)
             for label, rows in panel.lines.items()
         },
         interval="Band" if len(classes) <= 3 and effect.has_intervals else "",
@@ -105,7 +130,7 @@ def use_dots(
     rows = [_dot(row, options) for row in data.drawn if row["head"] is not None]
     named = _named(rows, options.named)
     view = _dots_view(data, rows, named, options)
-    return compose(view, _dot_words(data, rows, named, token_class), options, table=data.table)
+    return summary_figure(view, data, _dot_encoding(data, rows, named, token_class))
 
 
 def _dot(row: Row, style: Style) -> Row:
@@ -121,14 +146,15 @@ def _named(rows: list[Row], most: int) -> list[Row]:
 
 
 def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotOptions) -> Spec:
-    effect = captions.axis_title(data.measure, options)
+    effect = axis_title(data)
     grid = Grid.of(1, options)
-    kinds = [kind for kind in _COLOURS if any(row["kind"] == kind for row in rows)]
+    colours = {"": "#9a9a9a", **series_colours([LOOKS, USES], options.colours)}
+    kinds = [kind for kind in colours if any(row["kind"] == kind for row in rows)]
     labels = {kind: kind or "other heads" for kind in kinds}
     colour = channel(
         "kind",
         "nominal",
-        scale={"domain": kinds, "range": [_COLOURS[kind] for kind in kinds]},
+        scale={"domain": kinds, "range": [colours[kind] for kind in kinds]},
         legend=legend(labels, options.pixels, symbolType="circle") if len(kinds) > 1 else None,
     )
     x = channel("mass", scale={"nice": True}, axis={"title": "Mass: how much the head looks there"})
@@ -147,6 +173,8 @@ def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotO
             align="left",
             dx=5,
             dy=-4,
+            fontSize=TEXT,
+            color=INK,
             tooltip=None,
         ),
     ]
@@ -155,14 +183,13 @@ def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotO
     return {**panel, "data": {"values": [{name: row[name] for name in keep} for row in rows]}}
 
 
-def _dot_words(data: Selection, rows: list[Row], named: list[Row], token_class: str) -> Words:
+def _dot_encoding(data: Selection, rows: list[Row], named: list[Row], token_class: str) -> Encoding:
     model = data.models[0]
     rho = data.metadata.get(f"{RANK_CORRELATION} {model} {token_class}", "not known")
     found = {kind: [r["place"] for r in named if r["kind"] == kind] for kind in (LOOKS, USES)}
     remarks = [f"{kind.capitalize()}: {listed(heads)}." for kind, heads in found.items() if heads]
     short = MEASURES["mass"].short
-    return captions.summary_words(
-        data,
+    return Encoding(
         name=["mass_against", data.measure.name, token_class, model],
         title=f"Looking and using, {token_class}, head by head: {model}",
         kind="Dots",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import SelectionError
 from mindshare.facts.sentences import count, listed
-from mindshare.figures.theme import PALETTES, Palette, class_colours
+from mindshare.figures.colours import PALETTES, Palette, class_colours
 from mindshare.measures import MEASURES, letters
 from mindshare.naming import layer_ranges
 from mindshare.report.blocks import (
