@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -181,6 +182,16 @@ def test_a_reader_reads_as_the_model_does_without_its_weights(llama_folder: Path
     assert reader.tokenizer("a ##")["input_ids"] == loaded.tokenizer("a ##")["input_ids"]
     assert (reader.name, reader.add_bos) == (loaded.name, loaded.add_bos)
     assert reader.context_length == loaded.context_length
+
+
+def test_a_tokenizer_is_read_once_for_the_prompts_and_the_model(llama_folder: Path) -> None:
+    """And anew for every other model, or once its files have changed."""
+    reader = load_tokenizer(llama_folder)
+    assert load(llama_folder).tokenizer is reader.tokenizer
+    assert load(llama_folder).tokenizer is not reader.tokenizer
+    reader = load_tokenizer(llama_folder)
+    os.utime(llama_folder / "tokenizer.json", ns=(1, 1))
+    assert load(llama_folder).tokenizer is not reader.tokenizer
 
 
 def test_a_reader_of_a_gguf_file_corrects_its_bos(shared_gguf: Path) -> None:

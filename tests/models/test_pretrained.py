@@ -50,7 +50,7 @@ def _edit_weights(folder: Path, change: Any) -> None:
 
 
 def test_a_folder_loads_as_it_was_saved(shared_llama: Path) -> None:
-    model, tokenizer = load_pretrained(shared_llama, PLAIN)
+    model, tokenizer = load_pretrained(shared_llama, PLAIN), read_tokenizer(shared_llama)
     assert model.config._attn_implementation == "sdpa"
     assert not model.training
     assert tokenizer("the")["input_ids"] == tiny.tokenizer()("the")["input_ids"]
@@ -61,11 +61,11 @@ def test_a_folder_loads_as_it_was_saved(shared_llama: Path) -> None:
 def test_tied_heads_and_pickled_weights_are_fine(tmp_path: Path) -> None:
     tied = tiny.llama_folder(tmp_path / "tied", tie_word_embeddings=True)
     assert "lm_head.weight" not in load_file(tied / "model.safetensors")
-    model, _ = load_pretrained(tied, PLAIN)
+    model = load_pretrained(tied, PLAIN)
     assert model.lm_head.weight is model.model.embed_tokens.weight
     torch.save(load_file(tied / "model.safetensors"), tied / "pytorch_model.bin")
     (tied / "model.safetensors").unlink()
-    assert load_pretrained(tied, PLAIN)[0].num_parameters() == model.num_parameters()
+    assert load_pretrained(tied, PLAIN).num_parameters() == model.num_parameters()
 
 
 def test_a_model_without_sdpa_falls_back_to_eager(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_model_without_sdpa_falls_back_to_eager(tmp_path: Path) -> None:
         num_key_value_heads=1, head_dim=8, vocab_size=32,
     )  # fmt: skip
     Gemma2ForCausalLM(config).save_pretrained(tmp_path)
-    model, tokenizer = load_pretrained(tmp_path, PLAIN)
+    model, tokenizer = load_pretrained(tmp_path, PLAIN), read_tokenizer(tmp_path)
     assert model.config._attn_implementation == "eager"
     assert tokenizer is None
 
@@ -170,7 +170,7 @@ def test_own_code_runs_only_when_asked_for(folder_with_code: Path) -> None:
     with pytest.raises(ModelError, match="trust_remote_code=True"):
         load_pretrained(folder_with_code, PLAIN)
     trusting = Options(dtype=torch.float32, trust_remote_code=True)
-    model, _ = load_pretrained(folder_with_code, trusting)
+    model = load_pretrained(folder_with_code, trusting)
     assert type(model).__name__ == "MyModel"
 
 

@@ -4,8 +4,8 @@
 
 One job is one prompt with all of its knock-outs, and has its passes to itself, so that neither
 other prompts nor their order change a bit. Rows go in groups, filled up so that not even the order
-of a prompt's knock-outs does, or which of them share a pass. Only rows of more than 256 tokens, or
-of very long answers, are too large for that; and experts see all rows at once.
+of a prompt's knock-outs does, or which of them share a pass. Whole rows, rows of more than 256
+tokens and those of very long answers are too large for that; and experts see all rows at once.
 
 Which way a model can go is found out once, on a short prompt (`Way`). Row 0 of every group is
 clean: where it does not say what the clean pass said, the prompt is refused.
@@ -132,7 +132,8 @@ class _Prompt:
 
     def _of_group(self, group: Sequence[Intervention]) -> Numbers:
         means = {n: torch.from_numpy(x) for n, x in (self.knockout.means or {}).items()}
-        how, way, even = self.knockout.how, self.way, EVEN if self._size >= EVEN else 1
+        how, way = self.knockout.how, self.way
+        even = EVEN if way.prefix and self._size >= EVEN else 1
         rows = KnockoutRows(self.clean, self.edges, group, how, means, way.prefix, way.grows, even)
         logits = rows.logits(self.model, self.fed)
         apart = difference(logits[0], self.clean.logits)

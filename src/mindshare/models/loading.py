@@ -13,6 +13,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from mindshare.errors import AdapterError, ModelError, ModelNotFoundError
 from mindshare.models.facts import AttentionFacts, attention_facts, context_length_of
@@ -42,6 +43,7 @@ from mindshare.models.pretrained import (
     require_causal,
     require_measurable,
     step,
+    tokenizer_files,
 )
 from mindshare.models.processor import strict_products
 from mindshare.models.reference import (
@@ -103,6 +105,10 @@ class _Parts:
     folder: Path
     adapters: tuple[Path, ...]
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return self.folder, *self.adapters
+
 
 def load(
     ref: str | Path,
@@ -130,7 +136,10 @@ def load(
     )
     parts = _unpacked(_parts_of(ref, adapter, options), progress=progress)
     with step(f"Loading {parts.name}", show=progress):
-        model, tokenizer = _assemble(parts, options)
+        model = _assemble(parts, options)
+        tokenizer = _previewed.pop(_tokenizer_key(parts, options), None)
+        if tokenizer is None:
+            tokenizer = _tokenizer_of(parts, options)
     return _loaded(model, tokenizer, parts, str(ref))
 
 
@@ -146,9 +155,9 @@ def load_tokenizer(
     parts = _unpacked(_parts_of(ref, adapter, options), progress=progress)
     config = read_config(parts.folder, trust_remote_code=trust_remote_code)
     require_causal(config, where=str(parts.folder))
-    tokenizer = None
-    for folder in (parts.folder, *parts.adapters):  # the last that has one
-        tokenizer = read_tokenizer(folder) or tokenizer
+    tokenizer = _tokenizer_of(parts, options)
+    if tokenizer is not None:
+        _previewed[_tokenizer_key(parts, options)] = tokenizer
     note = read_note(parts.folder)
     return ModelTokenizer(
         tokenizer=tokenizer,
@@ -287,23 +296,41 @@ def _config_of(parts: _Parts, options: Options) -> Any:
     return _gguf_config(parts.folder)
 
 
-def _assemble(parts: _Parts, options: Options) -> tuple[Any, Any]:
+# What `load_tokenizer` gave and someone still has, for the model that is loaded next: a command
+# reads its prompts before the weights, and reading 49,000 tokens again takes 0.3 s.
+_previewed: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+
+
+def _tokenizer_key(parts: _Parts, options: Options) -> tuple[Any, ...]:
+    """The files, as they are now."""
+    files = [file for folder in parts.folders for file in tokenizer_files(folder)]
+    stats = [(file, file.stat()) for file in files]
+    return options.trust_remote_code, *((file, x.st_size, x.st_mtime_ns) for file, x in stats)
+
+
+def _tokenizer_of(parts: _Parts, options: Options) -> Any:
+    """The last that there is: an adapter may bring one of its own."""
+    trust = options.trust_remote_code
+    every = [read_tokenizer(folder, trust_remote_code=trust) for folder in parts.folders]
+    return next((one for one in reversed(every) if one is not None), None)
+
+
+def _assemble(parts: _Parts, options: Options) -> Any:
     if not parts.adapters:
         return load_pretrained(parts.folder, options)
     import torch
 
     # Merged in float32, cast afterwards: rounding the sum once loses less than rounding its terms.
-    model, tokenizer = load_pretrained(parts.folder, replace(options, dtype=torch.float32))
+    model = load_pretrained(parts.folder, replace(options, dtype=torch.float32))
     below = str((read_note(parts.folder) or {}).get("source", parts.folder.name))
     for folder in parts.adapters:
         model = merge_adapter(model, folder, base_name=below)
-        tokenizer = read_tokenizer(folder) or tokenizer
         below = f"{below} + {folder.name}"
     dtype = options.dtype
     if dtype == "auto":
         config = read_config(parts.folder, trust_remote_code=options.trust_remote_code)
         dtype = checked_dtype(config.dtype or "float32")
-    return model.to(dtype).eval(), tokenizer
+    return model.to(dtype).eval()
 
 
 def _loaded(model: Any, tokenizer: Any, parts: _Parts, reference: str) -> LoadedModel:

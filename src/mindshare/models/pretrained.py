@@ -60,15 +60,15 @@ class Options:
     trust_remote_code: bool = False
 
 
-def load_pretrained(folder: Path, options: Options) -> tuple[Any, Any]:
-    """`(model, tokenizer)`; the tokenizer is None where the folder has none."""
+def load_pretrained(folder: Path, options: Options) -> Any:
+    """The model of a folder."""
     config = read_config(folder, trust_remote_code=options.trust_remote_code)
     require_causal(config, where=str(folder))
     check_weights(folder)
     model = _load_model(folder, config, options)
     if options.device is not None:
         model.to(options.device)
-    return model.eval(), read_tokenizer(folder, trust_remote_code=options.trust_remote_code)
+    return model.eval()
 
 
 def check_weights(folder: Path) -> None:
@@ -152,16 +152,21 @@ def require_measurable(config: Any, *, where: str | None = None) -> None:
         )
 
 
+def tokenizer_files(folder: Path) -> list[Path]:
+    return [folder / name for name in _TOKENIZER_FILES if os.path.isfile(folder / name)]
+
+
 def read_tokenizer(folder: Path, *, trust_remote_code: bool = False) -> Any:
     """The folder's tokenizer, None where it has no tokenizer files."""
     from transformers import AutoTokenizer
 
-    if not any(os.path.isfile(folder / name) for name in _TOKENIZER_FILES):
+    if not tokenizer_files(folder):
         return None
-    options = {"trust_remote_code": trust_remote_code}
     try:
         with quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(str(folder), **options)
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(folder), trust_remote_code=trust_remote_code
+            )
             tokenizer("a")  # settings of a wrong type show when they are used
             return tokenizer
     # The tokenizers library raises plain Exception for a file it cannot parse.
