@@ -548,3 +548,24 @@ def test_a_screen_of_a_greedy_answer(mindshare: Mindshare, llama: Path) -> None:
     assert ran.code == 0, ran.err
     confirmed = pq.read_table("out/confirmed.parquet").to_pylist()
     assert len({(row["layer"], row["head"]) for row in confirmed}) == 2
+
+
+@pytest.mark.parametrize("command", ["measure", "tokens", "shares"])
+def test_thousands_of_classes_that_match_nothing_are_a_screenful(
+    mindshare: Mindshare, llama: Path, command: str
+) -> None:
+    rules = [word for i in range(1_000) for word in ("--class", f"c{i}=re:zq{i}x")]
+    ran = mindshare(command, llama, "--text", TEXT, *rules)
+    assert ran.code == (2 if command == "shares" else 0), ran.err
+    assert len(ran.out) < 4_000
+    assert len(ran.err.splitlines()) <= 2
+    assert "999 others" in ran.err if command == "shares" else "(1,000 in all)" in ran.err
+    assert ("--full" in ran.out) == (command != "shares")
+
+
+def test_full_lists_every_class(mindshare: Mindshare, llama: Path) -> None:
+    rules = [word for i in range(30) for word in ("--class", f"c{i}=re:zq{i}x")]
+    for command in (("measure", "--heads", "mean"), ("tokens",)):
+        ran = mindshare(*command, llama, "--text", TEXT, *rules, "--full")
+        assert all(re.search(rf"\bc{i}\b", ran.out) for i in range(30))
+        assert "--full" not in ran.out

@@ -254,8 +254,9 @@ class Survey:
         if prompt.classed is None:  # an insertion has no classes
             return
         self._first = self._first or prompt
-        for name, weights in zip(prompt.classed.names, prompt.classed.weights.T, strict=True):
-            self.n_tokens[name] = self.n_tokens.get(name, 0.0) + float(weights.sum())
+        sums = prompt.classed.weights.sum(axis=0).tolist()
+        for name, total in zip(prompt.classed.names, sums, strict=True):
+            self.n_tokens[name] = self.n_tokens.get(name, 0.0) + total
         for pair, pieces in prompt.classed.overlaps().items():
             self.overlaps.setdefault(pair, _Overlap()).add(pieces)
 
@@ -275,12 +276,12 @@ class Survey:
         return [*self._notes, *overlaps]
 
     def check(self) -> None:
-        """Refuse a class that no token belongs to."""
-        for name, total in self.n_tokens.items():
-            if total == 0 and name != "other":
-                raise self._empty_class(name)
+        """Refuse classes that no token belongs to."""
+        empty = [name for name, total in self.n_tokens.items() if not total and name != "other"]
+        if empty:
+            raise self._empty_class(empty[0], others=len(empty) - 1)
 
-    def _empty_class(self, name: str) -> ClassRuleError:
+    def _empty_class(self, name: str, *, others: int) -> ClassRuleError:
         assert not isinstance(self.study, InsertionStudy)
         assert self._first is not None
         rule = dict(self.study.classes)[name]
@@ -297,8 +298,9 @@ class Survey:
         several = f"any of the {self.prompts:,} prompts" if self.prompts > 1 else "the prompt"
         pure = self.study.policy == "pure"
         policy = " Tokens of mixed characters are left out by policy 'pure'." * pure
+        more_classes = f", nor do {others:,} others" if others else ""
         return ClassRuleError(
-            f"class {name!r} ({rule}) matches no token of {several}.{policy} "
+            f"class {name!r} ({rule}) matches no token of {several}{more_classes}.{policy} "
             f"{self.label} cuts {self._first.prompt.id} into {cut}{more}",
             next_step="see all tokens and their classes with `mindshare tokens`",
         )

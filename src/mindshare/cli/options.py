@@ -50,6 +50,7 @@ class TokenizerOptions(TrustOptions, AdapterOption, panel=MODEL):
     """A model whose weights are not needed; an adapter may bring a tokenizer of its own."""
 
     model: str = argument("MODEL", ONE_MODEL)
+    full: bool = option(False, "List every class, not only twenty.")
 
 
 class WeightsOptions(AdapterOption, panel=MODEL):
@@ -511,7 +512,7 @@ class ComputeOptions(BackendChoice, OutputOptions, TrustOptions, WeightsOptions)
 
 class MeasureOptions(ComputeOptions):
     model: str = argument("MODEL", ONE_MODEL)
-    full: bool = option(False, "Print every layer, not only six.", panel=RESULTS)
+    full: bool = option(False, "Print every layer and class, not only a few.", panel=RESULTS)
 
 
 class ChartOptions(FormatOptions, ComputeOptions):

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mindshare.tokens import Classed, Encoded
 
 SAME_CHARACTER = "⁺"
+CLASSES = 20  # of the legend, unless all are asked for
 _EXAMPLES_WIDTH = 36  # of 80 columns
 _VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 
@@ -171,10 +172,10 @@ def tokens(source: PreviewSource, classes: ClassOptions, model: TokenizerOptions
     for number, prompt in enumerate(prompts):
         if number:
             say(console)
-        show_classed(console, classify(encode_for(tokenizer, prompt), rules))
+        show_classed(console, classify(encode_for(tokenizer, prompt), rules), full=model.full)
 
 
-def show_classed(console: Console, classed: Classed) -> None:
+def show_classed(console: Console, classed: Classed, *, full: bool = False) -> None:
     """The text, the legend, the BOS; what to beware of goes to stderr."""
     encoded, colour = classed.encoded, in_colour(console)
     size = f"{counted(len(encoded), 'token')}, {counted(len(encoded.text), 'character')}"
@@ -185,7 +186,10 @@ def show_classed(console: Console, classed: Classed) -> None:
     else:
         say(console, plain_text(classed))
     say(console)
-    console.print(legend(classed, colour=colour))
+    console.print(legend(classed, colour=colour, full=full))
+    if len(classed.names) > CLASSES and not full:
+        few = f"{CLASSES} of {len(classed.names):,} classes, those with most tokens"
+        say(console, f"{few}; every class: add --full")
     say(console)
     say(console, bos_line(encoded))
     if any(_continues(encoded, i) for i in range(len(encoded))):
@@ -231,15 +235,18 @@ def plain_text(classed: Classed) -> str:
     return "".join(parts).removesuffix("\n")
 
 
-def legend(classed: Classed, *, colour: bool) -> Table:
-    """One row per class: tokens, rule, examples."""
+def legend(classed: Classed, *, colour: bool, full: bool = False) -> Table:
+    """One row per class: tokens, rule, examples; of many classes, those with most tokens."""
     shades = class_shades(classed.names) if colour else {}
     rules = {rule.name: str(rule).partition("=")[2] for rule in classed.classes.rules}
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in ("class", "tokens", "rule", "examples"):
         right = heading == "tokens"
         table.add_column(heading, no_wrap=True, justify="right" if right else "left")
-    for name, count in classed.counts().items():
+    counts = classed.counts()
+    most = sorted(counts, key=lambda name: -counts[name].tokens)[: None if full else CLASSES]
+    for name in (name for name in counts if name in most):
+        count = counts[name]
         style = shades[name][0] if colour else ""
         rule = visible(rules[name]) if name in rules else "all the rest"
         table.add_row(

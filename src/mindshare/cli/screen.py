@@ -11,7 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ Layer = int | None  # None: averaged over the layers
 FORMS = ("auto", "json", "quiet")  # of progress
 _EVERY = 5.0  # seconds between two lines of JSON
 _SHOWN = 5  # warnings of one kind
-LAYERS = 6  # rows of a mass table, unless all are asked for
+LAYERS, CLASSES = 6, 10  # of a mass table, unless all are asked for
 _LAYER, _CLASS, _BETWEEN = 5, 12, 3  # characters: column of layers, of a class, between them
 _PLAIN = ("default", "underline")  # of `other`, and of what learned sinks take
 
@@ -300,9 +300,10 @@ def show_measurement(result: Measurement, folder: Path, *, quiet: bool, full: bo
         size = f"1 prompt of {counted(sizes[0], 'token')}"
     say(console, f"{model['name']} ({model['dtype']}), {size}")
     say(console)
-    shown = show_tables(console, result, full=full)
-    if len(shown[0].layers) > LAYERS and not full:
-        say(console, "Every layer: add --full")
+    shown = show_tables(console, result, full=full)[0]
+    more = [("layer", len(shown.layers) > LAYERS), ("class", len(shown.classes) > CLASSES)]
+    if not full and any(is_more for _, is_more in more):
+        say(console, f"Every {' and '.join(what for what, is_more in more if is_more)}: add --full")
     say(console, f"Results: {folder}")
     say(console, f'Load them with: mindshare.read("{folder}").to_pandas()')
 
@@ -312,9 +313,10 @@ def show_tables(console: Console, result: Measurement, *, full: bool = False) ->
     shown = summaries(result)
     for summary in shown:
         layers = summary.layers if full else summary.chosen_layers()
-        say(console, caption(summary, layers))
+        chosen = summary if full else replace(summary, classes=summary.chosen_classes())
+        say(console, caption(chosen, layers, classes=len(summary.classes)))
         say(console)
-        for table in mass_tables(summary, layers, console.width, colour=in_colour(console)):
+        for table in mass_tables(chosen, layers, console.width, colour=in_colour(console)):
             console.print(table)
             say(console)
         say(console, f"Sink rate {summary.sink_rate:.2f}: that share of the heads gives the first "
@@ -369,11 +371,16 @@ class Summary:
         """The layer that gives the class most."""
         return max(self.layers, key=lambda layer: self.cells[layer, name].mass)
 
+    def chosen_classes(self) -> tuple[str, ...]:
+        """A few classes: those with most mass, in their order."""
+        most = sorted(self.classes, key=lambda name: -self.mean(name).mass)[:CLASSES]
+        return tuple(name for name in self.classes if name in most)
+
     def chosen_layers(self) -> tuple[Layer, ...]:
         """A few layers: where the classes have their peaks, then those farthest from these."""
         if len(self.layers) <= LAYERS:
             return self.layers
-        chosen = list(dict.fromkeys(self.peak(name) for name in self.classes))[:LAYERS]
+        chosen = list(dict.fromkeys(map(self.peak, self.chosen_classes())))[:LAYERS]
         while len(chosen) < LAYERS:
             chosen.append(max(self.layers, key=lambda one: min(abs(one - c) for c in chosen)))  # type: ignore[operator]
         return tuple(layer for layer in self.layers if layer in chosen)
@@ -451,8 +458,8 @@ def _summary(
     )
 
 
-def caption(summary: Summary, layers: Sequence[Layer]) -> str:
-    """What the numbers are, in the words of the definitions."""
+def caption(summary: Summary, layers: Sequence[Layer], *, classes: int = 0) -> str:
+    """What the numbers are, in the words of the definitions; `classes`: of how many these are."""
     over = "mean over heads" + (" and prompts" if summary.prompts > 1 else "")
     lines = [
         f"Mass per class and layer ({over}), queries: {summary.queries}",
@@ -460,13 +467,15 @@ def caption(summary: Summary, layers: Sequence[Layer]) -> str:
     ]
     lacking = [
         f"{name} {summary.present[name]:,} of {summary.prompts:,}"
-        for name, tokens in summary.tokens.items()
-        if tokens is not None and 0 < summary.present[name] < summary.prompts
+        for name in summary.classes
+        if summary.tokens[name] is not None and 0 < summary.present[name] < summary.prompts
     ]
     if lacking:
         lines.append(f"Means over the prompts that have the class: {', '.join(lacking)}")
     if len(layers) < len(summary.layers):
         lines.append(f"{len(layers)} of {len(summary.layers)} layers; the results hold all")
+    if len(summary.classes) < classes:
+        lines.append(f"{len(summary.classes)} of {classes:,} classes, those with most mass")
     return "\n".join(lines)
 
 

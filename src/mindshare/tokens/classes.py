@@ -141,15 +141,15 @@ class Classed:
     def overlaps(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """(earlier class, later class) → the pieces that both match; the earlier one has them."""
         tokens, pure = _TokenFlags(self.encoded), self.classes.policy == "pure"
-        matches = [(rule.name, tokens.taken_by(rule, pure=pure)) for rule in self.classes.rules]
-        overlaps: dict[tuple[str, str], tuple[str, ...]] = {}
-        # Ordered by the later class, then by the earlier one.
-        for index, (later, of_later) in enumerate(matches):
-            for earlier, of_earlier in matches[:index]:
-                both = np.flatnonzero(of_earlier & of_later)
-                if len(both):
-                    overlaps[earlier, later] = tuple(self.encoded.pieces[token] for token in both)
-        return overlaps
+        flags = np.array([tokens.taken_by(rule, pure=pure) for rule in self.classes.rules])
+        overlaps: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+        # Only the first rule that matches a token has it, so no other pair is of interest.
+        for later, token in np.argwhere(flags) if len(flags) else ():
+            first = int(flags[:, token].argmax())
+            if first < later:
+                overlaps[int(later), first].append(self.encoded.pieces[token])
+        pairs = sorted(overlaps.items())  # by the later class, then by the earlier one
+        return {(self.names[a], self.names[b]): tuple(pieces) for (b, a), pieces in pairs}
 
 
 def classify(encoded: Encoded, classes: Classes) -> Classed:
