@@ -123,7 +123,7 @@ def _measuring(app: FastAPI, explorer: Explorer) -> None:
     @app.post("/api/measure", status_code=202)
     def measure(body: bodies.PromptBody) -> dict[str, Any]:
         """Measure a prompt: a job, whose result is the prompt's id."""
-        return explorer.measure(body).to_json()
+        return explorer.measure(body.model, body.prompt()).to_json()
 
     @app.post("/api/prompts/{id}/again", status_code=202)
     def again(id: str) -> dict[str, Any]:

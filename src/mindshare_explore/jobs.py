@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,8 +19,6 @@ from mindshare.errors import MindshareError
 
 MOST_WAITING = 8
 MOST_REMEMBERED = 100
-
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class Cancelled(Exception):  # noqa: N818, as asyncio's
@@ -35,17 +34,16 @@ class QueuedJob:
     """One piece of work, and how far it is."""
 
     title: str
-    work: Callable[[QueuedJob], str | None] = field(repr=False)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    state: State = "waiting"
+    state: Literal["waiting", "running", "done", "failed", "cancelled"] = "waiting"
     doing: str = ""
     done: int = 0
     total: int = 0
     result: str | None = None  # id of what came of it
     problem: dict[str, str | None] | None = None
-    started: float | None = None
     seconds: float | None = None
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _future: Future[None] = field(default_factory=Future, repr=False)
 
     def step(self, doing: str, done: int = 0, total: int = 0) -> None:
         """Say how far it is; raises if it is to stop."""
@@ -55,12 +53,8 @@ class QueuedJob:
 
     def cancel(self) -> None:
         self._stop.set()
-        if self.state == "waiting":
+        if self._future.cancel():  # it has not begun
             self.state = "cancelled"
-
-    @property
-    def over(self) -> bool:
-        return self.state in ("done", "failed", "cancelled")
 
     def to_json(self) -> dict[str, Any]:
         names = ("id", "title", "state", "doing", "done", "total", "result", "problem", "seconds")
@@ -72,27 +66,23 @@ class JobQueue:
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, QueuedJob] = OrderedDict()
-        self._changed = threading.Condition()
-        self._closed = False
-        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, "explorer")
 
     def submit(self, title: str, work: Callable[[QueuedJob], str | None]) -> QueuedJob:
-        with self._changed:
-            waiting = sum(job.state == "waiting" for job in self._jobs.values())
+        job = QueuedJob(title)
+        with self._lock:
+            waiting = sum(one.state == "waiting" for one in self._jobs.values())
             if waiting >= MOST_WAITING:
                 raise QueueFull(
                     f"{waiting} jobs are waiting already",
                     allowed=f"up to {MOST_WAITING}",
                     next_step="wait for one of them, or cancel it",
                 )
-            job = QueuedJob(title, work)
             self._jobs[job.id] = job
             while len(self._jobs) > MOST_REMEMBERED:
                 self._jobs.popitem(last=False)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="explorer", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+            job._future = self._pool.submit(_run, job, work)
         return job
 
     def get(self, id_: str) -> QueuedJob | None:
@@ -103,49 +93,32 @@ class JobQueue:
 
     def wait(self, job: QueuedJob, seconds: float = 600.0) -> QueuedJob:
         """For tests and notebooks: until it is over."""
-        with self._changed:
-            self._changed.wait_for(lambda: job.over, timeout=seconds)
+        wait([job._future], timeout=seconds)
         return job
 
     def close(self) -> None:
-        with self._changed:
-            self._closed = True
-            for job in self._jobs.values():
-                job.cancel()
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(timeout=30)
+        for job in self.all():
+            job.cancel()
+        self._pool.shutdown()
 
-    def _next(self) -> QueuedJob | None:
-        with self._changed:
-            while not self._closed:
-                for job in self._jobs.values():
-                    if job.state == "waiting":
-                        job.state, job.started = "running", time.monotonic()
-                        return job
-                self._changed.wait()
-        return None
 
-    def _run(self) -> None:
-        while (job := self._next()) is not None:
-            state: State = "failed"
-            try:
-                job.result = job.work(job)
-                state = "done"
-            except Cancelled:
-                state = "cancelled"
-            except MindshareError as error:
-                job.problem = problem_of(error)
-            except Exception as error:  # the thread must live; the page says what happened
-                what = f"{type(error).__name__}: {error}"
-                job.problem = problem_of(MindshareError(what, next_step="please report this"))
-            with self._changed:
-                job.state = state
-                job.seconds = round(time.monotonic() - (job.started or 0.0), 3)
-                self._changed.notify_all()
+def _run(job: QueuedJob, work: Callable[[QueuedJob], str | None]) -> None:
+    job.state, begun = "running", time.monotonic()
+    try:
+        job.result = work(job)
+        state: Any = "done"
+    except Cancelled:
+        state = "cancelled"
+    except Exception as error:  # the page says what happened
+        state = "failed"
+        if not isinstance(error, MindshareError):
+            what = f"{type(error).__name__}: {error}"
+            error = MindshareError(what, next_step="please report this")
+        job.problem = problem_of(error)
+    job.seconds = round(time.monotonic() - begun, 3)
+    job.state = state  # last: whoever sees that it is over finds the rest
 
 
 def problem_of(error: MindshareError) -> dict[str, str | None]:
     """An error's parts, for the page."""
-    parts = ("what", "where", "allowed", "next_step")
-    return {name: getattr(error, name) for name in parts}
+    return {name: getattr(error, name) for name in ("what", "where", "allowed", "next_step")}

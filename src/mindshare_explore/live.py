@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mindshare.errors import MindshareError, PromptError, SelectionError
+from mindshare.errors import MindshareError, SelectionError
 from mindshare.prompts import Prompt
 from mindshare.tokens import Classed, Encoded, classify, parse_classes
 from mindshare_explore.source import (
     ClassesBody,
     ClassView,
     ExplorerSource,
-    PromptBody,
     QueriesBody,
-    TokenView,
     require_below,
+    tokens_json,
 )
 
 if TYPE_CHECKING:
@@ -116,8 +115,8 @@ class MeasuredPrompt(ExplorerSource):
     def heads_known(self) -> int:
         return int(self.sums.received.shape[1])
 
-    def tokens(self) -> TokenView:
-        return token_view(self.encoded)
+    def tokens(self) -> dict[str, Any]:
+        return encoded_json(self.encoded)
 
     def capabilities(self) -> dict[str, bool]:
         return {"rows": True, "classes": True, "received": True, "kept": self.kept is not None}
@@ -209,14 +208,8 @@ class MeasuredPrompt(ExplorerSource):
         return shlex.join(words), files
 
 
-def token_view(encoded: Encoded) -> TokenView:
-    return TokenView(
-        text=encoded.text,
-        pieces=encoded.pieces,
-        starts=[start for start, _ in encoded.offsets],
-        stops=[stop for _, stop in encoded.offsets],
-        special=encoded.special,
-    )
+def encoded_json(encoded: Encoded) -> dict[str, Any]:
+    return tokens_json(encoded.text, encoded.pieces, encoded.offsets, encoded.special)
 
 
 def class_view(classed: Classed) -> ClassView:
@@ -246,15 +239,6 @@ def classed_by(encoded: Encoded, body: ClassesBody) -> Classed:
                     allowed=", ".join(spans) or "this prompt has no spans; paint one",
                 )
     return classify(replace(encoded, spans=spans), classes)
-
-
-def prompt_of(body: PromptBody) -> Prompt:
-    if (body.text is None) == (body.messages is None):
-        raise PromptError("a prompt is either a text or a chat", allowed="text, or messages")
-    if body.messages is not None:
-        turns = [one.model_dump() for one in body.messages]
-        return Prompt.from_chat(turns, marked=body.marked)
-    return Prompt.from_text(body.text or "", marked=body.marked)
 
 
 def prompt_id(fingerprint: str, label: str, encoded: Encoded) -> str:

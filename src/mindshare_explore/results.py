@@ -27,7 +27,7 @@ from mindshare_explore.source import (
     ClassView,
     ExplorerSource,
     QueriesBody,
-    TokenView,
+    tokens_json,
 )
 
 MOST_LISTED = 50  # single prompts of a folder; the mean is over all of them
@@ -140,15 +140,16 @@ class SavedPrompt(ExplorerSource):
         table = self._mine("effects")
         return [] if table is None else list(effects_in(table, self.model))
 
-    def tokens(self) -> TokenView | None:
+    def tokens(self) -> dict[str, Any] | None:
         table = None if self.prompt is None else self._mine("tokens")
         if table is None:
             return None
         rows = table.to_pydict()
+        offsets = list(zip(rows["start"], rows["stop"], strict=True))
         text = [" "] * max(rows["stop"])
-        for piece, start, stop in zip(rows["token"], rows["start"], rows["stop"], strict=True):
+        for piece, (start, stop) in zip(rows["token"], offsets, strict=True):
             text[start:stop] = list(piece.ljust(stop - start)[: stop - start])
-        return TokenView("".join(text), rows["token"], rows["start"], rows["stop"], rows["special"])
+        return tokens_json("".join(text), rows["token"], offsets, rows["special"])
 
     def capabilities(self) -> dict[str, bool]:
         received = self.prompt is not None and self._mine("received") is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import MindshareError, SelectionError
 from mindshare.folders import MANIFEST
-from mindshare_explore.session import MEMORY, Explorer, body_of
+from mindshare_explore.session import MEMORY, Explorer
 
 if TYPE_CHECKING:
     from mindshare.api.candidates import Candidate
@@ -186,7 +186,7 @@ def explore(*what: Any, prompt: Any = None, height: int = 760) -> ExplorerFrame:
 
         label = next(iter(explorer.models))
         (single,) = as_prompts(prompt)
-        job = explorer.jobs.wait(explorer.measure(body_of(label, single)))
+        job = explorer.jobs.wait(explorer.measure(label, single))
         if job.problem is not None:
             problem = {k: v for k, v in job.problem.items() if k != "what"}
             raise MindshareError(str(job.problem["what"]), **problem)

@@ -26,13 +26,13 @@ from mindshare_explore.source import (
     EffectBody,
     ExplorerSource,
     InsertBody,
-    PromptBody,
     TokensBody,
 )
 
 if TYPE_CHECKING:
     from mindshare.api.candidates import Candidate
     from mindshare.models import LoadedModel
+    from mindshare.prompts import Prompt
     from mindshare.tokens import Encoded
     from mindshare_explore.live import MeasuredPrompt
 
@@ -76,13 +76,11 @@ class ExplorerModel:
         ModelIdentity.of(model)
         return model
 
-    def encode(self, body: PromptBody) -> Encoded:
+    def encode(self, prompt: Prompt) -> Encoded:
         from mindshare.errors import SystemRoleError
         from mindshare.prompts import folded
         from mindshare.study.encoding import encode_for
-        from mindshare_explore.live import prompt_of
 
-        prompt = prompt_of(body)
         with self._lock:  # tokenizers are not made for several threads
             tokenizer = self.loaded if self.ready else self.candidate.tokenizer
             try:
@@ -149,11 +147,11 @@ class Explorer:
 
     def preview(self, body: TokensBody) -> dict[str, Any]:
         """The tokens by class; nothing is measured."""
-        from mindshare_explore.live import class_view, classed_by, token_view
+        from mindshare_explore.live import class_view, classed_by, encoded_json
 
-        encoded = self.model(body.model).encode(body)
+        encoded = self.model(body.model).encode(body.prompt())
         return {
-            "tokens": token_view(encoded).to_json(),
+            "tokens": encoded_json(encoded),
             "classes": class_view(classed_by(encoded, body)).to_json(),
             "spans": {name: [list(one) for one in r] for name, r in encoded.spans.items()},
             "bos": {"present": encoded.bos.present, "token": encoded.bos.token},
@@ -171,10 +169,10 @@ class Explorer:
 
         return self.jobs.submit(f"Load {label}", work)
 
-    def measure(self, body: PromptBody) -> QueuedJob:
+    def measure(self, label: str, prompt: Prompt) -> QueuedJob:
         """A job whose result is the id of the measured prompt."""
-        model = self.model(body.model)
-        encoded = model.encode(body)  # what is wrong with the prompt is said at once
+        model = self.model(label)
+        encoded = model.encode(prompt)  # what is wrong with the prompt is said at once
 
         def work(job: QueuedJob) -> str:
             from mindshare_explore.live import MeasuredPrompt, prompt_id, write
@@ -198,19 +196,19 @@ class Explorer:
             self._keep(one)
             return id_
 
-        return self.jobs.submit(f"Measure {len(encoded):,} tokens with {body.model}", work)
+        return self.jobs.submit(f"Measure {len(encoded):,} tokens with {label}", work)
 
     def again(self, id_: str, *, model: str | None = None) -> QueuedJob:
         """Bring the queries and keys of a prompt back, or measure it in another model."""
         one = self._measured(id_)
-        return self.measure(body_of(model or one.model, one.prompt))
+        return self.measure(model or one.model, one.prompt)
 
     def insert(self, id_: str, body: InsertBody) -> QueuedJob:
         """The prompt with a text put in before a character of what the model reads."""
         from mindshare_explore.versions import with_insertion
 
         one = self._measured(id_)
-        return self.measure(body_of(one.model, with_insertion(one, body.at, body.text)))
+        return self.measure(one.model, with_insertion(one, body.at, body.text))
 
     def knock_out(self, id_: str, body: EffectBody) -> QueuedJob:
         """Hide a class: a job whose result is the prompt's id; the prompt has one more effect."""
@@ -297,7 +295,7 @@ class Explorer:
         if written is None or written[0] not in self.models:
             return None
         label, prompt, sums = written
-        encoded = self.models[label].encode(body_of(label, prompt))
+        encoded = self.models[label].encode(prompt)
         if len(encoded) != sums.tokens:
             return None  # by another tokenizer of that name
         effects = read_effects(self.folder, id_)
@@ -330,14 +328,6 @@ class Explorer:
 
     def close(self) -> None:
         self.jobs.close()
-
-
-def body_of(label: str, prompt: Any) -> PromptBody:
-    """A prompt as the page would send it."""
-    if prompt.messages is not None:
-        turns = [vars(message) for message in prompt.messages]
-        return PromptBody.model_validate({"model": label, "messages": turns})
-    return PromptBody(model=label, text=prompt.text)
 
 
 def _expected(loaded: LoadedModel, tokens: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindshare.errors import SelectionError
 from mindshare.figures.colours import PALETTES, class_colours
 from mindshare.measures import MEASURES
+from mindshare.prompts import Message, Prompt
 
 if TYPE_CHECKING:
     from mindshare.figures import Figure
@@ -48,7 +49,12 @@ class PromptBody(Body):
     model: Annotated[str, Field(max_length=500)]
     text: Text | None = None
     messages: Annotated[list[MessageBody], Field(max_length=MOST_MESSAGES)] | None = None
-    marked: bool = False  # <<name>>…<</name>> in the text are marks of spans
+
+    def prompt(self) -> Prompt:
+        if self.messages is None:
+            return Prompt(text=self.text)
+        turns = tuple(Message(one.role, one.content) for one in self.messages)
+        return Prompt(text=self.text, messages=turns)
 
 
 class ClassBody(Body):
@@ -124,22 +130,20 @@ def numbers(values: np.ndarray, digits: int = 7) -> Any:
     ]
 
 
-@dataclass(frozen=True)
-class TokenView:
-    """A prompt's tokens, with the text they were made of where that is known."""
-
-    text: str
-    pieces: Sequence[str]
-    starts: Sequence[int]
-    stops: Sequence[int]
-    special: Sequence[bool]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **{name: list(getattr(self, name)) for name in ("pieces", "starts", "stops")},
-            "text": self.text,
-            "special": [at for at, special in enumerate(self.special) if special],
-        }
+def tokens_json(
+    text: str,
+    pieces: Sequence[str],
+    offsets: Sequence[tuple[int, int]],
+    special: Sequence[bool],
+) -> dict[str, Any]:
+    """A prompt's tokens, with their places in the text that the model reads."""
+    return {
+        "text": text,
+        "pieces": list(pieces),
+        "starts": [start for start, _ in offsets],
+        "stops": [stop for _, stop in offsets],
+        "special": [at for at, one in enumerate(special) if one],
+    }
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,8 @@ class ExplorerSource:
         """How many heads; 0 where only their mean is known."""
         raise NotImplementedError
 
-    def tokens(self) -> TokenView | None:
+    def tokens(self) -> dict[str, Any] | None:
+        """See `tokens_json`."""
         return None
 
     def capabilities(self) -> dict[str, bool]:
@@ -223,14 +228,14 @@ class ExplorerSource:
 
     def to_json(self) -> dict[str, Any]:
         """All that the page needs to know first, numbers by class aside."""
-        tokens, heads = self.tokens(), self.head_measures()
+        heads = self.head_measures()
         return {
             "id": self.id,
             "model": self.model,
             "title": self.title,
             "layers": list(self.layers),
             "heads": self.heads_known,
-            "tokens": None if tokens is None else tokens.to_json(),
+            "tokens": self.tokens(),
             "can": self.capabilities(),
             "classes": self.given_classes(),
             "prompt": self.written(),

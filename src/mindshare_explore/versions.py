@@ -62,9 +62,7 @@ def with_insertion(one: MeasuredPrompt, at: int, text: str) -> Prompt:
 
 
 def _same_tokenizer(explorer: Explorer, a: MeasuredPrompt, b: MeasuredPrompt) -> bool:
-    from mindshare_explore.session import body_of
-
-    return explorer.model(b.model).encode(body_of(b.model, a.prompt)).ids == a.encoded.ids
+    return explorer.model(b.model).encode(a.prompt).ids == a.encoded.ids
 
 
 def _aligned(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from mindshare import Prompt
 from mindshare_explore.server import opened
-from mindshare_explore.session import Explorer, body_of
-from mindshare_explore.source import PromptBody
+from mindshare_explore.session import Explorer
 
 from .conftest import MAP, STARS, client_of, finish, measured
 
@@ -67,7 +67,7 @@ def test_cancelling_leaves_the_pass_between_layers(
     from mindshare_explore import jobs
 
     def wait(model: str, text: str) -> jobs.QueuedJob:
-        return explorer.jobs.wait(explorer.measure(PromptBody(model=model, text=text)))
+        return explorer.jobs.wait(explorer.measure(model, Prompt(text=text)))
 
     wait("base", "a text that stays")
     kept, steps, step = explorer.kept_bytes, [], jobs.QueuedJob.step
@@ -111,6 +111,6 @@ def test_a_chat_goes_through_the_template(door: TestClient) -> None:
 
 def test_the_same_prompt_again_is_no_new_pass(explorer: Explorer, map_id: str) -> None:
     source = explorer.source(map_id)
-    job = explorer.jobs.wait(explorer.measure(body_of("base", source.prompt)))  # type: ignore[attr-defined]
+    job = explorer.jobs.wait(explorer.measure("base", source.prompt))  # type: ignore[attr-defined]
     assert job.result == map_id
     assert job.total == 0  # no layer was counted
