@@ -522,6 +522,7 @@ def test_which_head_looks_most_at_the_stars_and_does_tuning_change_it(page: Open
     assert one.locator(".right h2").first.inner_text() == "Heads: mass of star"
     best, value = one.locator(f"{HEADS} td").all_inner_texts()[:2]
     one.get_by_role("button", name="measure in tuned").click()
+    until(one, "document.querySelector('mind-explorer').data.classesB !== null")
     one.locator("table.heads").get_by_role("button", name="A", exact=True).click()
     head, *numbers = one.locator(f"{HEADS} td").all_inner_texts()[:4]
     a, b, change = (float(number.replace("−", "-")) for number in numbers)
