@@ -10,22 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import pyarrow as pa
 
-from mindshare.facts import describe, insertion_findings
+from mindshare.facts import Key, describe, largest, sentence
 from mindshare.facts.cells import charts_of
-from mindshare.facts.find import facts_of
-from mindshare.facts.sentences import sentence
+from mindshare.facts.find import COMPARED, facts_of, ignored, levels, results
+from mindshare.facts.sentences import for_a_paper
+from mindshare.measures import MEASURES
 from mindshare_checker.text import Line, plain
 
 # Words that turn a claim into its opposite, the longest first.
 _POLAR = re.compile(
     r"\b(?:does not differ significantly|do not differ significantly|does not differ|do not differ|"
-    r"differs? by less than 10 %|(?:does not|do not) change|changes?|"
+    r"by (?:less|more) than 10 %|(?:does not|do not) change|changes?|"
     r"not significantly|is undecided|undecided|differs?|significantly|"
     r"highest|lowest|largest|smallest|higher|lower|larger|smaller|most|least|more|less|fewer|"
-    r"rises|falls|increases|decreases|up|down|high|low)(?!\w)",
+    r"rises|falls|increases|decreases|raises|costs|widens|gains?|loses?|up|down|high|low)(?!\w)",
     re.IGNORECASE,
 )
 _CLAIM = re.compile(
@@ -75,11 +77,15 @@ def _sentences(tables: Mapping[str, pa.Table]) -> tuple[list[str], list[str]]:
     """What the tables support, with and without the model's name; and what else is said of them."""
     supported: list[str] = []
     for numbers in charts_of(tables):
-        facts = facts_of(numbers)
+        facts = [*facts_of(numbers), *ignored(numbers)]
+        if numbers.conditions:
+            for model, condition, measure in product(numbers.models, numbers.conditions, COMPARED):
+                key = Key(measure, model, condition=condition)
+                facts += levels(numbers, key, MEASURES[measure].neutral or 0.0)
+            for against in (None, *numbers.conditions[1:]):
+                facts += results(numbers, against=against)
         supported += [str(sentence(fact, several=each)) for fact in facts for each in (True, False)]
-        others = numbers.conditions[1:]
-        for against in (None, *others) if numbers.conditions else ():
-            supported += map(str, insertion_findings(tables, against=against))
+        supported += [str(for_a_paper(fact)) for fact in largest(facts)]
     around = [str(said) for section in describe(tables).sections.values() for said in section]
     return supported, around
 
@@ -91,4 +97,4 @@ def _folded(words: str) -> str:
 
 def _form(folded: str) -> str:
     """The sentence with every word that turns it around taken out."""
-    return re.sub(r"\s+", " ", _POLAR.sub("±", folded)).replace("not ±", "±")
+    return re.sub(r"(?:(?:not )?±\s*)+", "± ", re.sub(r"\s+", " ", _POLAR.sub("±", folded)))

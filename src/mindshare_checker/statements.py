@@ -186,6 +186,10 @@ class _LineReader:
         if cue == "change":
             self.sentence.change = True
             return
+        if cue == "against":
+            given, pair = self.sentence.given, self.sentence.pair
+            given |= {part: pair["against"] for part in pair if part != "against"}
+            return
         self.sentence.cue = cue
         if cue == "minus":
             names = [one.content for one in self.tokens[:i] if one.what == "name" and one.content]

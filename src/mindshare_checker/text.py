@@ -151,6 +151,7 @@ _WORDS = {  # what a word or two say about the numbers near them
     "cue_total": r"total|sum|altogether",
     "cue_together": r"together|reaching",
     "cue_minus": r"minus",
+    "cue_against": r"against(?=\s+\d)",  # the number of what was compared with
     "cue_p": r"p(?:_adjusted|_family|_value)?(?=\s*[<=]?\s*\d)",
     "cue_seed": r"seed",
     "cue_choice": r"margin|effect(?=\s+[+\-−]?\d)|rank\s+correlation|"

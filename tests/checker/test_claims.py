@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 import pyarrow as pa
 import pytest
 
-from mindshare.facts import describe
-from mindshare_checker import check_description
+from mindshare.facts import Key, describe, largest, sentence
+from mindshare.facts.cells import charts_of
+from mindshare.facts.find import facts_of, ignored, levels, results
+from mindshare.facts.sentences import FORMS, for_a_paper
+from mindshare.stats import estimate
+from mindshare_checker import Checked, check_description
 from tests.facts.made import CONDITIONS, Made, class_tables, insertion_tables
+from tests.stats.test_uses import effects
 
 SWAPS = [
     ("more", "less"),
@@ -19,22 +25,64 @@ SWAPS = [
     ("largest", "smallest"),
     ("most", "least"),
     ("rises", "falls"),
+    ("raises", "costs"),
+    ("up to", "down to"),
     ("does not differ significantly", "differs"),
+    ("does not differ significantly", "is undecided"),
     ("does not differ significantly", "differs by less than 10 %"),
+    ("differs", "does not differ"),
     ("heads change", "heads do not change"),
+    ("does not change", "changes"),
 ]
+# Kinds of facts that claim nothing that could be turned around: numbers, and lists of heads.
+PLAIN = {"retained", "rescaling", "missing", "untested", "top_heads"}
 
 
 @cache
 def cases() -> tuple[dict[str, pa.Table], ...]:
     effect = {"star": 0.2}
+    knocked_out = ([0.1, 0.2], [-1.0, -0.5]), ([0.1], [0.0]), ([0.1], [0.3])
     return (
         class_tables(Made(effect=effect, layers=range(12))),
         class_tables(Made(effect=effect, trend={"hash": 0.02}, layers=range(12)), "share"),
         insertion_tables(
             Made(models=("Base", "b"), layers=range(12), heads=(0, 1)), CONDITIONS[:2]
         ),
+        class_tables(Made(heads=range(6), layers=range(4), effect=effect)),
+        class_tables(Made(prompts=24, layered=False, noise=0.02, effect={"space": 0.1})),
+        class_tables(
+            Made(models=("Base",), layers=range(12), trend={"space": 0.15, "hash": 0.5}, noise=0.05)
+        ),
+        insertion_tables(
+            Made(layers=range(8), heads=range(6), noise=0.01, trend={"x": 0.1}), CONDITIONS[:2]
+        ),
+        insertion_tables(Made(heads=(0, 1), noise=0.01, effect={"model": 0.2}), CONDITIONS[:2]),
+        *(
+            {"summary": estimate({"m": effects(mass, lost, prompts=30)}, "delta_logprob")}
+            for mass, lost in knocked_out
+        ),
     )
+
+
+CASES = range(11)
+
+
+@cache
+def said(case: int) -> dict[str, str]:
+    """Everything that is said of a case → the kind of fact behind it."""
+    tables = cases()[case]
+    kinds: dict[str, str] = {}
+    for numbers in charts_of(tables):
+        facts = [*facts_of(numbers), *ignored(numbers)]
+        for condition in numbers.conditions:
+            key = Key("amplitude", numbers.models[0], condition=condition)
+            facts += levels(numbers, key, 1.0)
+        if numbers.conditions:
+            facts += results(numbers, against=numbers.conditions[1])
+        several = len(numbers.models) > 1
+        kinds |= {str(sentence(fact, several=several)): fact.kind for fact in facts}
+        kinds |= {str(for_a_paper(fact)): "for_a_paper" for fact in largest(facts)}
+    return kinds
 
 
 def turned(said: str) -> list[str]:
@@ -47,18 +95,34 @@ def turned(said: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("case", range(3))
+@pytest.mark.parametrize("case", CASES)
 def test_a_claim_that_was_turned_around_is_caught(case: int) -> None:
+    """A sample of each kind, of which every swap."""
     tables = cases()[case]
-    sentences = describe(tables).sections["Key observations"]
-    texts = [text for said in sentences for text in turned(str(said))]
-    assert len(texts) >= 4
-    for text in texts:
-        wrong = [one for one in check_description(text, tables) if one.holds is False]
-        assert wrong, text
+    samples: dict[str, list[str]] = {}
+    for text, kind in said(case).items():
+        samples.setdefault(kind, []).append(text)
+    texts = [new for some in samples.values() for text in some[:4] for new in turned(text)]
+    assert texts
+    for checked, text in _checked_lines(texts, tables):
+        assert any(one.holds is False for one in checked), text
 
 
-@pytest.mark.parametrize("case", range(3))
+def _checked_lines(
+    texts: list[str], tables: dict[str, pa.Table]
+) -> Iterator[tuple[list[Checked], str]]:
+    """What is found in each line, of one text that has them all."""
+    found = check_description("\n".join(f"- {text}" for text in texts), tables)
+    for number, text in enumerate(texts, 1):
+        yield [one for one in found if one.statement.line == number], text
+
+
+def test_every_kind_of_claim_was_turned_around() -> None:
+    kinds = {kind for case in CASES for text, kind in said(case).items() if turned(text)}
+    assert kinds >= {*FORMS, "for_a_paper"} - PLAIN
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_our_own_description_holds(case: int) -> None:
     tables = cases()[case]
     checked = check_description(describe(tables).text, tables)

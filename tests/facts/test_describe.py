@@ -193,7 +193,7 @@ def test_the_answer_comes_first_and_each_number_has_its_cell() -> None:
     said = in_short(shifted(0.2))
     assert said[0].startswith("b gives star more attention than a")
     assert said[1].startswith("For a paper: in layer 1, b gives more attention to star")
-    assert [s for s in said if "hash gets less than its size explains in all 2 layers" in s]
+    assert [s for s in said if "hash gets less than its size explains in both layers" in s]
     assert all(number.cell is not None for sentence in said for number in sentence.numbers)
 
 

@@ -67,12 +67,12 @@ def test_weight_lost_and_where() -> None:
     said = answers(chart(amplitude=0.5, peak_ratio=1.25))
     assert "receive less attention: 0.500 times as much [0.500, 0.500]" in said[1]
     assert "less" in one(said, "receive", "in layer 0:")
-    assert "less" in one(said, "receive", "all 2 layers")
+    assert "less" in one(said, "receive", "both layers")
     assert "1.25 times" in one(said, "highest peak", "is higher:")
     noisy = np.random.default_rng(0).normal(1.0, 0.3, (24, 1, 1, 1))
     said = answers(chart(amplitude=noisy, peak_ratio=1.0))
     assert sum("significantly more or less attention" in sentence for sentence in said) == 2
-    assert not any("receive" in sentence and "all 2 layers" in sentence for sentence in said)
+    assert not any("receive" in sentence and "both layers" in sentence for sentence in said)
 
 
 def test_few_problems_are_told_without_a_side() -> None:

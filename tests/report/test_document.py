@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mindshare.facts import Fact, Key, find, sentence
+from mindshare.facts import Fact, Key, describe, find, sentence
+from mindshare.facts.describe import NO_CLAIM
 from mindshare.report import prepare
 from mindshare.report.blocks import Bullets, Details, Heading, NumberTable, Term
 from mindshare.report.document import (
@@ -16,6 +17,7 @@ from mindshare.report.document import (
     TOPICS,
     Claim,
     Document,
+    _arranged,
     _labelled,
     _shows,
     chapter,
@@ -196,6 +198,57 @@ def test_a_fact_leads_to_the_figure_of_its_measure(
 ) -> None:
     fact = Fact("extremes", Key(measure, "Base", condition="# ×8"), places=(place,))
     assert _shows(fact, chapter(saved["insert"], number=2).pictures) == f"figure-{name}-2"
+
+
+def test_a_fact_leads_to_a_figure_that_shows_its_class(saved: dict[str, SavedResults]) -> None:
+    """Also where another chart of the same measure comes first."""
+    (chart,) = chapter(saved["shares"]).pictures[:1]
+    classes = chart.numbers["class"].to_pylist()
+    renamed = ["map" if name == "star" else name for name in classes]
+    column = chart.numbers.schema.get_field_index("class")
+    other = replace(
+        chart, anchor="parts", numbers=chart.numbers.set_column(column, "class", [renamed])
+    )
+    for name, anchor in (("map", "parts"), ("star", chart.anchor)):
+        fact = Fact(
+            "change", Key("mass", "Tuned", token_class=name, against="Base"), places=((0, None),)
+        )
+        assert _shows(fact, [chart, other]) == anchor
+        assert _arranged([chart, other], _shows(fact, [chart, other]))[0].anchor == anchor
+
+
+def test_charts_of_one_title_do_not_stand_side_by_side(saved: dict[str, SavedResults]) -> None:
+    (chart,) = chapter(saved["shares"]).pictures[:1]
+    wide, column = (replace(chart, name=str(w), size=(w, 200)) for w in (500, 300))
+    head_map = replace(chart, name="map", title="Heads", is_map=True)
+    main, supporting, gallery = _arranged([column, wide, head_map], "")
+    assert (main.name, supporting) == ("500", ())
+    assert [one.name for one in gallery] == ["map", "300"]
+
+
+def test_what_one_chart_claims_the_limits_do_not_deny(saved: dict[str, SavedResults]) -> None:
+    flat = class_tables(Made(layered=False, noise=0.3, seed=1, classes=("a", "b", "other")))
+    parts = class_tables(Made(effect={"star": 0.3}, classes=("star", "hash", "other")))
+    tables = {"summary": flat["summary"], "Tuned_minus_Base": flat["Tuned_minus_Base"]}
+    alone = chapter(replace(saved["shares"], tables={**saved["shares"].tables, **tables}))
+    assert NO_CLAIM in alone.limits
+    tables |= {"by_part": parts["summary"], "by_part_change": parts["Tuned_minus_Base"]}
+    made = chapter(replace(saved["shares"], tables={**saved["shares"].tables, **tables}))
+    assert made.claims
+    assert NO_CLAIM not in made.limits
+    described = describe(tables)
+    assert NO_CLAIM not in described.sections["Interpretation"]
+    assert not any("Nothing can be told" in one for one in described.sections["Key observations"])
+
+
+def test_brackets_are_explained_where_they_are_shown(both: Document) -> None:
+    assert claimed(both, ("Plain.",), ()).legend == ""
+    sure, few = (Claim(f"x: {n}.", "x.", n) for n in ("0.1 [0.0, 0.2]", "0.1 ≈[0.0, 0.2]"))
+    for card, approximate in ((sure, False), (few, True)):
+        chapters = (replace(both.chapters[0], claims=(Claim("A.", "A."), card)), *both.chapters[1:])
+        legend = replace(both, chapters=chapters).legend
+        assert legend.startswith("In brackets")
+        assert ("≈" in legend) == approximate
 
 
 def test_too_few_prompts_support_no_claim(saved: dict[str, SavedResults]) -> None:

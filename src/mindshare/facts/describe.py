@@ -89,7 +89,9 @@ def describe(tables: Tables) -> Description:
     need the other tables. Several charts are joined section by section; what they share is said
     once.
     """
-    described = [_sections(numbers) for numbers in charts_of(tables)]
+    charts = [(numbers, facts_of(numbers)) for numbers in charts_of(tables)]
+    claimed = claims([fact for _, facts in charts for fact in facts])
+    described = [_sections(numbers, facts, claimed) for numbers, facts in charts]
     return Description(
         {
             title: tuple(dict.fromkeys(said for sections in described for said in sections[title]))
@@ -153,10 +155,11 @@ def alignment_notes(tables: Tables) -> tuple[Sentence, ...]:
     return (Sentence(f"{which}: {lost:,} of {lost + matched:,} {cut}.", numbers),)
 
 
-def _sections(numbers: Numbers) -> dict[str, list[str]]:
-    """Title → sentences, for one chart or one insertion."""
-    facts, several = facts_of(numbers), len(numbers.models) > 1
-    claimed = claims(facts)
+def _sections(
+    numbers: Numbers, facts: Sequence[Fact], claimed: Sequence[Fact]
+) -> dict[str, list[str]]:
+    """Title → sentences, for one chart or one insertion; `claimed` by all charts together."""
+    several = len(numbers.models) > 1
     observations: list[str] = [sentence(fact, several=several) for fact in facts]
     if not claimed:
         observations.insert(0, _nothing(numbers))

@@ -80,7 +80,7 @@ def _ignored(mass: Row, even: Row, labels: Mapping[str, str]) -> Iterator[Senten
 def _rest(mass: Row) -> Iterator[Sentence]:
     first, other = mass.get(FIRST), mass.get(OTHER)
     if first is not None and other is not None and other.value > 0:
-        text = f"the first token takes {percent(first.value)}, what is in no part"
+        text = f"the first token takes {percent(first.value)}, tokens that are in no part take"
         yield Sentence(f"{text} {percent(other.value)}", [first, other])
     elif first is not None:
         yield Sentence(f"the first token takes {percent(first.value)}", [first])

@@ -79,15 +79,19 @@ def written(value: float, places: int, *, sign: bool = False) -> str:
     return text.replace("-", "−")
 
 
-def value(number: Number, measure: str, *, sign: bool = False, interval: bool = True) -> str:
-    """`0.12 bits [0.10, 0.14]`"""
-    sign, unit = sign or measure in SIGNED, UNITS.get(measure, "")
+def value(
+    number: Number, measure: str, *, sign: bool = False, interval: bool = True, behind: str = ""
+) -> str:
+    """`0.12 bits [0.10, 0.14]`; words `behind` the unit: `0.9 times as much [0.8, 1.0]`"""
+    sign, unit = sign or measure in SIGNED, UNITS.get(measure, "") + behind
     if number.low is None or number.high is None or not interval:
         return written(number.value, decimals(number.value), sign=sign) + unit
     width = number.high - number.low
     places = decimals(max(abs(number.value), width))
     if width > 0:  # its first two digits say how sure the number is: no more are worth reading
         places = min(places, decimals(width, DIGITS - 1))
+        # A narrow interval has two ends all the same.
+        places = max(places, min(decimals(width, 1), MOST))
     ends = (number.value, number.low, number.high)
     mean, low, high = (written(x, places, sign=sign) for x in ends)
     return f"{mean}{unit} {'' if number.reliable else APPROXIMATE}[{low}, {high}]"
@@ -137,7 +141,7 @@ def wheres(places: Sequence[Place], of: int) -> str:
         return where(places[0])
     noun = "heads" if any(head is not None for _, head in places) else "layers"
     if len(places) == of:
-        return f"all {of} {noun}"
+        return f"both {noun}" if of == 2 else f"all {of} {noun}"
     if noun == "layers":
         runs = layer_ranges(layer for layer, _ in places if layer is not None).split(", ")
         if len(runs) <= RUNS:
@@ -235,7 +239,7 @@ def _not_significant(fact: Fact) -> Sentence:
     if subject.measure in ("mass", "share") and (largest.detectable_family or 0.0) > 1:
         return Sentence(text)  # more than there is: nothing could have been found
     size = f"{single(largest.detectable_family or 0.0)}{UNITS.get(subject.measure, '')}"
-    return Sentence(f"{text}; detectable: {size}", (largest,))
+    return Sentence(f"{text}; {size} would have been found", (largest,))
 
 
 @_form
@@ -327,7 +331,8 @@ def _misleading(fact: Fact) -> Sentence:
     _, number = fact.farthest
     most, less, to = ("most", "less", "down") if fact.side < 0 else ("least", "more", "up")
     leads = f"in {wheres(fact.places, fact.of)}, {name(fact.subject.token_class)} gets the {most}"
-    yet = f"yet {less} than its size explains: {to} to {value(number, 'lift')}"
+    size = value(number, "lift", behind=" as much")
+    yet = f"yet {less} than its size explains: {to} to {size}"
     return Sentence(f"{leads} attention, {yet}", (number,))
 
 
@@ -336,7 +341,8 @@ def _ignored(fact: Fact) -> Sentence:
     """The farthest below 1 is the lowest: all of them are below."""
     place, number = fact.farthest
     claim = f"{name(fact.subject.token_class)} gets less than its size explains{_at(fact)}"
-    return Sentence(f"{claim}, least in {where(place)}: {value(number, 'lift')}", (number,))
+    size = value(number, "lift", behind=" as much")
+    return Sentence(f"{claim}, least in {where(place)}: {size}", (number,))
 
 
 _TESTS = {"max-T": "paired max-T test, p < 0.05"}
@@ -379,7 +385,7 @@ _LEVELS = {  # the claim; above, below and at no change; what stands behind the 
 def _level(fact: Fact) -> Sentence:
     (number,), subject = fact.numbers, fact.subject
     form, (more, less, neither), behind = _LEVELS[subject.measure]
-    mean = re.sub(rf"(?= {APPROXIMATE}?\[)|$", behind, value(number, subject.measure), count=1)
+    mean = value(number, subject.measure, behind=behind)
     if not fact.test:
         what = f"{word(subject.measure)} by the original tokens"
         return Sentence(f"{_given(subject)}{what}{_at(fact)}: {mean}", (number,))

@@ -19,7 +19,7 @@ from mindshare.facts import Fact, largest, sentence
 from mindshare.facts.cells import charts_of
 from mindshare.facts.describe import NO_CLAIM, interpretation
 from mindshare.facts.find import claims, facts_of
-from mindshare.facts.sentences import count, listed, word
+from mindshare.facts.sentences import APPROXIMATE, count, listed, word
 from mindshare.measures import MEASURES
 from mindshare.report.appendix import again, methods, origin, prompts_shown
 from mindshare.report.blocks import (
@@ -35,6 +35,7 @@ from mindshare.report.saved import Picture, SavedResults
 
 ANSWER, CLAIM = 20, 25  # words: of the answer that a report begins with, of any claim
 CARDS, LIMITS, SUPPORTING = 3, 3, 2
+NAMED = 6  # classes in a question
 # What is folded away at the end, once for all chapters: key → title.
 TOPICS = {
     "methods": "Methods",
@@ -106,6 +107,15 @@ class Document:
     @property
     def cards(self) -> list[Claim]:
         return [claim for claim in self._claims if claim.sentence != self.answer][:CARDS]
+
+    @property
+    def legend(self) -> str:
+        """What the brackets behind the numbers are."""
+        shown = " ".join((self.answer, *(card.number for card in self.cards)))
+        approximate = (
+            f"; {APPROXIMATE}: approximate, from few prompts" if APPROXIMATE in shown else ""
+        )
+        return f"In brackets: interval over the prompts{approximate}." if "[" in shown else ""
 
     @property
     def chips(self) -> list[str]:
@@ -196,17 +206,17 @@ def chapter(saved: SavedResults, *, number: int | None = None) -> Chapter:
 
 def _chapter(saved: SavedResults, number: int | None) -> Chapter:
     end = "" if number is None else f"-{number}"
-    anchored = [replace(one, anchor=f"figure-{one.name}{end}") for one in saved.figures]
-    main, supporting, gallery = _arranged(anchored)
+    pictures = [replace(one, anchor=f"figure-{one.name}{end}") for one in saved.figures]
     charts = charts_of(saved.tables)
-    claimed = [claims(facts_of(numbers)) for numbers in charts]
-    few = _few(saved)
-    limits = dict.fromkeys(chain.from_iterable(map(interpretation, charts, claimed)))
-    if few:  # which says it already
-        limits.pop(NO_CLAIM, None)
-    found = list(chain.from_iterable(claimed))
+    found = [fact for numbers in charts for fact in claims(facts_of(numbers))]
     first = largest(found)  # of each class, by size
     facts = [*first, *(fact for fact in found if fact not in first)]
+    main, supporting, gallery = _arranged(pictures, _shows(facts[0], pictures) if facts else "")
+    few = _few(saved)
+    # A folder can hold several charts: what one of them claims, the others do not deny.
+    limits = dict.fromkeys(limit for one in charts for limit in interpretation(one, found))
+    if few:  # which says it already
+        limits.pop(NO_CLAIM, None)
     return Chapter(
         name=saved.path.name.replace("_", " "),
         title=title_of(saved),
@@ -248,12 +258,19 @@ def _claim(text: str, anchor: str) -> Claim:
 
 
 def _shows(fact: Fact, pictures: Sequence[Picture]) -> str:
-    """The figure that a fact is seen in: of its measure, by head if it is about heads."""
-    by_head = any(head is not None for _, head in fact.places)
-    measure = MEASURES[fact.subject.measure].title if fact.subject.measure in MEASURES else ""
-    of_measure = [one for one in pictures if measure and one.title.startswith(measure)]
-    fitting = [one for one in (*of_measure, *pictures) if one.is_map == by_head]
-    return (fitting or pictures)[0].anchor
+    """The figure that a fact is seen in: of its class, of its measure, by head if it has heads."""
+    token_class, by_head = (
+        fact.subject.token_class,
+        any(head is not None for _, head in fact.places),
+    )
+    measure = MEASURES[fact.subject.measure].title if fact.subject.measure in MEASURES else "–"
+
+    def fits(one: Picture) -> tuple[bool, bool, bool]:
+        classes = one.numbers["class"].to_pylist() if "class" in one.numbers.column_names else ()
+        of_class = token_class is None or token_class in classes
+        return of_class, one.title.startswith(measure), one.is_map == by_head
+
+    return max(pictures, key=fits).anchor
 
 
 def title_of(saved: SavedResults) -> str:
@@ -270,12 +287,12 @@ def title_of(saved: SavedResults) -> str:
 
 
 _ASKED = {
-    "mass": "How much attention does each class of tokens get",
-    "share": "How is the attention to the named classes divided among them",
-    "density": "How much attention does a token of each class get",
-    "expected": "How much attention would each class get if it were spread evenly",
-    "lift": "Does each class get more attention than its number of tokens explains",
-    "contribution": "How much of the heads' output comes from each class of tokens",
+    "mass": "How much attention goes to {}",
+    "share": "How is attention divided among {}",
+    "density": "How much attention goes to one token of {}",
+    "expected": "How much attention would go to {} if it were spread evenly",
+    "lift": "Is the attention to {} more than their number of tokens explains",
+    "contribution": "How much of the heads' output comes from {}",
     "delta_logprob": "What does the answer lose when each class of tokens is hidden",
     "delta_logit": "What does the answer's lead lose when each class of tokens is hidden",
     "kl": "How far does the prediction move when each class of tokens is hidden",
@@ -292,7 +309,9 @@ def question(saved: SavedResults) -> str:
         return f"What does inserting {what} do to the attention of each head of {models}{differ}?"
     measure = saved.about("measure", "mass")
     asked = _ASKED.get(measure) or f"What is the {word(measure)} of each head"
-    return f"{asked}, layer by layer, in {models}{differ}?"
+    classes = list(dict.fromkeys(c for numbers in charts_of(saved.tables) for c in numbers.named))
+    named = listed(classes) if 0 < len(classes) <= NAMED else "the token classes"
+    return f"{asked.format(named)}, layer by layer, in {models}{differ}?"
 
 
 def _insertions(saved: SavedResults) -> list[str]:
@@ -320,13 +339,21 @@ def _numbers(saved: SavedResults) -> list[Block]:
 
 
 def _arranged(
-    pictures: Sequence[Picture],
+    pictures: Sequence[Picture], answer: str
 ) -> tuple[Picture, tuple[Picture, ...], tuple[Picture, ...]]:
-    """Main, supporting, gallery. The main chart fills the page, so one drawn that wide is taken."""
+    """Main, supporting, gallery. The main chart fills the page, so one drawn that wide is taken:
+    the one that shows the `answer`, if it can be."""
     flat = [one for one in pictures if not one.is_map] or list(pictures)
-    main = next((one for one in flat if one.wide), flat[0])
-    supporting = [one for one in flat if one is not main][:SUPPORTING]
-    gallery = [one for one in pictures if one is not main and one not in supporting]
+    wide = [one for one in flat if one.wide] or flat
+    main = next((one for one in wide if one.anchor == answer), wide[0])
+    # Of charts with the same title (all layers, four of them), the widest is enough.
+    widest = {one.title: one for one in sorted(flat, key=lambda one: one.wide)}
+    supporting = [one for one in flat if one is widest[one.title] and one.title != main.title][
+        :SUPPORTING
+    ]
+    seen = {one.title for one in (main, *supporting)}
+    rest = [one for one in pictures if one is not main and one not in supporting]
+    gallery = sorted(rest, key=lambda one: one.title in seen)
     return main, tuple(supporting), _labelled(gallery)
 
 
