@@ -90,8 +90,8 @@ def value(
     places = decimals(max(abs(number.value), width))
     if width > 0:  # its first two digits say how sure the number is: no more are worth reading
         places = min(places, decimals(width, DIGITS - 1))
-        # A narrow interval has two ends all the same.
-        places = max(places, min(decimals(width, 1), MOST))
+        if decimals(width, 1) == places + 1:  # one more digit, if that tells its ends apart
+            places += 1
     ends = (number.value, number.low, number.high)
     mean, low, high = (written(x, places, sign=sign) for x in ends)
     return f"{mean}{unit} {'' if number.reliable else APPROXIMATE}[{low}, {high}]"
