@@ -26,6 +26,7 @@ SHEET = HERE / "figures" / "contact_sheet.jpg"
 KINDS = {  # title → results, figure
     "Token classes by layer, grouped": ("pair", "class_bars_mass"),
     "Token classes by layer": ("difference", "class_bars_mass"),
+    "Two shares by layer": ("two", "class_bars_share"),
     "Difference by layer": ("difference", "difference_in_mass_by_layer_Tuned_minus_smollm2"),
     "Difference by head": ("heads", "head_map_mass_star_Tuned_minus_smollm2"),
     "One class by head": ("heads", "head_map_mass_star_Tuned"),

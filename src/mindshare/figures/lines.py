@@ -413,7 +413,7 @@ def _layers(
         layers.append(layer("rule", ends, values=neutral, tooltip=None, **dashed))
     if _has_bands(panel, options):
         rule = categories or longest == 1
-        look = {"strokeWidth": 1.3} if rule else {"opacity": 0.2}
+        look = {"strokeWidth": 1.3} if rule else {"opacity": 0.2, "clip": True}
         ends = {"y": channel("low"), "y2": {"field": "high"}, **colour, **beside}
         there = "isValid(datum.low)"
         layers.append(layer("rule" if rule else "area", ends, where=there, tooltip=None, **look))

@@ -47,13 +47,10 @@ def part_bars(
     `summary` and `expected` are means of these measures over the same layers and heads.
     """
     options = options or PartBarsOptions()
-    bars = _PartBars(select(summary, options, about), _even(expected), options)
+    rows = [row for row in expected.to_pylist() if row["mean"] is not None]
+    even = {(row["model"], row["class"]): row["mean"] for row in rows}
+    bars = _PartBars(select(summary, options, about), even, options)
     return summary_figure(_view(bars), bars.data, _encoding(bars), table=_table(bars))
-
-
-def _even(expected: pa.Table) -> dict[tuple[str, str], float]:
-    rows: list[Row] = expected.to_pylist()
-    return {(row["model"], row["class"]): row["mean"] for row in rows if row["mean"] is not None}
 
 
 @dataclass(frozen=True)

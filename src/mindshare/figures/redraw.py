@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,8 @@ def redraw(
     `style` are fields of `Style` to change; labels and colours are added to those that are there.
     `formats` are written in addition to those that are there.
     """
+    from mindshare.store import is_run, run_lock
+
     path = Path(folder)
     check_formats(formats)
     tables, manifest = read_folder(path, of_figures=True)
@@ -85,7 +87,8 @@ def redraw(
         )
     with reading(path):
         drawn = {n: saved_figure(path, n, entries[n], tables, style) for n in figures or entries}
-        endings = {n: _endings(entries[n], formats) for n in drawn}
+        there = {n: {file.rpartition(".")[2] for file in entries[n]["files"]} for n in drawn}
+        endings = {n: [e for e in FILES if e in there[n] or e in formats] for n in drawn}
         for name, figure in drawn.items():
             entries[name] |= figure.entry(endings[name])
             entries[name]["drawn"] = _changed(entries[name]["drawn"], figure)
@@ -95,17 +98,13 @@ def redraw(
     _check_names(style, drawn.values())
     if not figures:
         manifest["labels"] = labels_of(list(drawn.values()))
-    with _writing(path), tempfile.TemporaryDirectory(prefix=".redraw-", dir=path) as building:
+    # Nobody else writes to a run meanwhile.
+    writing = run_lock(path) if is_run(path) else nullcontext()
+    with writing, tempfile.TemporaryDirectory(prefix=".redraw-", dir=path) as building:
         for name, figure in drawn.items():
             figure.write(Path(building), endings[name])
         _move(Path(building), path, manifest)
     return list(drawn.values())
-
-
-def _endings(entry: Mapping[str, Any], formats: Sequence[str]) -> list[str]:
-    """Of the files that a figure has, and of those that are asked for."""
-    there = {file.rpartition(".")[2] for file in entry["files"]}
-    return [ending for ending in FILES if ending in there or ending in formats]
 
 
 def saved_figure(
@@ -128,8 +127,10 @@ def saved_figure(
     with reading(path):
         arguments = {n: _decoded(v, tables) for n, v in drawn["arguments"].items()}
         saved = dict(arguments.pop("options", None) or {})
-        arguments["options"] = options(**{**saved, **_merged(saved, style or {})})
-        return function(**arguments)
+        for field, value in (style or {}).items():  # labels and colours are added to those there
+            added = field in ("label", "colour")
+            saved[field] = {**saved.get(field, {}), **value} if added else value
+        return function(**arguments, options=options(**saved))
 
 
 def _as_it_was(path: Path, name: str, entry: Mapping[str, Any]) -> Figure:
@@ -141,12 +142,6 @@ def _as_it_was(path: Path, name: str, entry: Mapping[str, Any]) -> Figure:
         table = pq.read_table(inside(path, f"{name}.parquet"))
         title, definition = str(entry["title"]), str(entry["definition"])
         return Figure(name, spec, table, title, definition, str(entry["description"]))
-
-
-def _merged(saved: Mapping[str, Any], style: Mapping[str, Any]) -> dict[str, Any]:
-    """Labels and colours are added; all else is replaced."""
-    added = ("label", "colour")
-    return {n: {**saved.get(n, {}), **v} if n in added else v for n, v in style.items()}
 
 
 def _check_names(style: Mapping[str, Any], figures: Any) -> None:
@@ -191,18 +186,6 @@ def _changed(drawn: Mapping[str, Any], figure: Figure) -> dict[str, Any]:
 
 
 # ── files ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Nobody else writes to the folder meanwhile, if it is a run."""
-    from mindshare.store import is_run, run_lock
-
-    if not is_run(folder):
-        yield
-        return
-    with run_lock(folder):
-        yield
 
 
 def _move(building: Path, folder: Path, manifest: Mapping[str, Any]) -> None:
