@@ -35,8 +35,9 @@ def knock_out(
     from mindshare.study import LocalBackend, Measurer, as_prompts
     from mindshare_explore.live import classed_by
 
+    first = prompts[0]
     prompts = [one for one in prompts if body.cls not in classed_by(one.encoded, body).empty()]
-    if not prompts:
+    if not any(one is first for one in prompts):
         raise SelectionError(f"no token is of class {body.cls!r}", next_step="choose another class")
     done = [0, len(prompts)]
 

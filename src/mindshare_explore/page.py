@@ -122,7 +122,7 @@ def recorded(
 ) -> dict[str, Any]:
     """Answers by name: everything that the page asks without choosing a token, and the pins."""
     kept = {one.id for one in sources}
-    about = explorer.state() | {"models": [], "kept_bytes": 0}
+    about = explorer.state() | {"models": []}
     about["prompts"] = [one for one in about["prompts"] if one["id"] in kept]
     answers: dict[str, Any] = {name_of("GET", "state"): about}
     body = body or BundleBody()

@@ -22,7 +22,6 @@ from mindshare.measures import MEASURES
 from mindshare_explore.jobs import JobQueue, QueuedJob
 from mindshare_explore.source import (
     MOST_CHARACTERS,
-    PALETTE,
     EffectBody,
     ExplorerSource,
     InsertBody,
@@ -135,12 +134,7 @@ class Explorer:
             "models": [{"label": one.label, "ready": one.ready} for one in self.models.values()],
             "prompts": self.listed(),
             "measures": [{name: getattr(one, name) for name in _OF_MEASURES} for one in shown],
-            "palette": {
-                "low_to_high": PALETTE.low_to_high,
-                "minus_to_plus": PALETTE.minus_to_plus,
-            },
             "limits": {"tokens": MOST_TOKENS, "characters": MOST_CHARACTERS},
-            "kept_bytes": self.kept_bytes,
         }
 
     # ── before measuring ──────────────────────────────────────────────────────────────────────────
@@ -153,7 +147,6 @@ class Explorer:
         return {
             "tokens": encoded_json(encoded),
             "classes": class_view(classed_by(encoded, body)).to_json(),
-            "spans": {name: [list(one) for one in r] for name, r in encoded.spans.items()},
             "bos": {"present": encoded.bos.present, "token": encoded.bos.token},
         }
 
@@ -191,6 +184,7 @@ class Explorer:
                 loaded, encoded, watch=lambda done: job.step("measuring", done, layers)
             )
             one = MeasuredPrompt(id_, model.label, encoded.prompt, encoded, sums, kept)
+            one.effects = self._effects(id_)
             if self.folder is not None:
                 write(self.folder, one)
             self._keep(one)
@@ -289,7 +283,7 @@ class Explorer:
     def _from_disk(self, id_: str) -> MeasuredPrompt | None:
         if self.folder is None or not _ID.fullmatch(id_):
             return None
-        from mindshare_explore.live import MeasuredPrompt, read, read_effects
+        from mindshare_explore.live import MeasuredPrompt, read
 
         written = read(self.folder, id_)
         if written is None or written[0] not in self.models:
@@ -298,8 +292,16 @@ class Explorer:
         encoded = self.models[label].encode(prompt)
         if len(encoded) != sums.tokens:
             return None  # by another tokenizer of that name
-        effects = read_effects(self.folder, id_)
-        return MeasuredPrompt(id_, label, prompt, encoded, sums, effects=effects)
+        return MeasuredPrompt(id_, label, prompt, encoded, sums, effects=self._effects(id_))
+
+    def _effects(self, id_: str) -> list[dict[str, Any]]:
+        """Those that were asked for before, here or by a server that was stopped."""
+        from mindshare_explore.live import read_effects
+
+        with self._lock:
+            if id_ in self._prompts:
+                return self._prompts[id_].effects
+        return [] if self.folder is None else read_effects(self.folder, id_)
 
     def compare(self, a: str, b: str) -> dict[str, Any]:
         """Which tokens of two prompts are the same ones."""

@@ -81,7 +81,10 @@ def test_a_killed_server_keeps_effects(pair: Path, tmp_path: Path) -> None:
         door = client_of(first)
         id_ = measured(door)
         effect = effect_of(door, id_)
-        assert client_of(again).get(f"/api/prompts/{id_}").json()["effects"] == [effect]
+        other = client_of(again)
+        assert other.get(f"/api/prompts/{id_}").json()["effects"] == [effect]
+        finish(other, other.post(f"/api/prompts/{id_}/again").json())
+        assert other.get(f"/api/prompts/{id_}").json()["effects"] == [effect]
         (tmp_path / f"{id_}.effects.json").write_text("[")
     finally:
         first.close()

@@ -23,8 +23,7 @@ export class Data extends EventTarget {
     this.views = new Views();
     /** @type {ServerState} */
     this.server = {
-      version: "", models: [], prompts: [], measures: [], kept_bytes: 0,
-      palette: { low_to_high: [], minus_to_plus: [] }, limits: { tokens: 0, characters: 0 },
+      version: "", models: [], prompts: [], measures: [], limits: { tokens: 0, characters: 0 },
     };
     /** @type {Source | null} */
     this.a = null;

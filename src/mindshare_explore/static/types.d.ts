@@ -66,9 +66,7 @@ interface ServerState {
   models: { label: string; ready: boolean }[];
   prompts: Listed[];
   measures: Measure[];
-  palette: { low_to_high: string[]; minus_to_plus: string[] };
   limits: { tokens: number; characters: number };
-  kept_bytes: number;
 }
 
 interface Job {
