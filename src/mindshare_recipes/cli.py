@@ -229,7 +229,7 @@ def insertion_study(
 
     check_folder(out, replace=replace)
     with progress_bar(show=True, what="passes") as bar:
-        findings = run_study(model, out=out, n=n, replace=replace, progress=bar)
+        findings = run_study(model, out=out, n=n, replace=replace, progress=bar, hide=True)
     say_lines([*(f"• {finding}" for finding in findings), f"Figures and tables: {out}"])
 
 

@@ -3,7 +3,8 @@
     problems ─► without, with the run, with a random sentence ─► profiles, maps ─► answers, in words
 
 The layout is the source's: a system sentence, the run, the question. Its three heads are drawn, and
-the three that change most; the maps show all. Sweeps vary the run's length, token and place.
+the three that change most; the maps show all. Sweeps vary the run's length, token and place. And
+the run is hidden from every later token: does attention look as if it had never been there?
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,11 +26,12 @@ from mindshare.facts import Fact, Key, Number, Sentence, evidence, sentence
 from mindshare.facts.cells import EVENNESS, Cell, Numbers, charts_of
 from mindshare.facts.find import COMPARED, contrasted, level, levels, results
 from mindshare.facts.sentences import count, name, value, wheres
+from mindshare.figures import LineOptions, layer_lines
+from mindshare.models import LoadedModel, load
+from mindshare.naming import layer_ranges
 from mindshare.prompts import Prompt
-from mindshare.stats import contrast
-
-if TYPE_CHECKING:
-    from mindshare.models import LoadedModel
+from mindshare.stats import contrast, estimate
+from mindshare.stats.response import compare
 
 SYSTEM = "You are a careful tutor. Reason step by step and give the final answer as a number."
 # Written for this study, one question a line.
@@ -60,14 +63,17 @@ def run_study(
     replace: bool = False,
     progress: Callable[[int, int], None] | None = None,
     every_chart: bool = True,
+    hide: bool = False,
 ) -> list[str]:
     """Measure, draw, save; the answers to the source's questions, in sentences.
 
-    Without `every_chart`, only those of the source and one map are drawn. `progress` is called with
-    the passes done and the passes in all.
+    Without `every_chart`, only those of the source and one map are drawn. With `hide`, every
+    problem is also read with the run hidden. `progress` is called with the passes done and the
+    passes in all.
     """
+    loaded = load(model) if isinstance(model, str) else model
     chart = insertion(
-        model,
+        {loaded.name: loaded},
         problem_prompts(n),
         insert=RUN,
         against=AGAINST,
@@ -76,8 +82,12 @@ def run_study(
         maps=MAPS if every_chart else ("amplitude",),
         progress=_without_label(progress),
     )
+    found = answers(chart)
+    if hide:
+        chart, said = with_run_hidden(loaded, chart)
+        found += said
     chart.save(out, replace=replace, command=_command("study", model, n))
-    return [*answers(chart), *chart.notes]
+    return [*found, *chart.notes]
 
 
 def run_sweeps(
@@ -204,3 +214,121 @@ class _Findings:
         difference = value(number, "factor", sign=True)
         text = f"In layer {FIRST} the factor {claim} what is retained, λ: {difference}."
         return Sentence(text, (number,))
+
+
+# The run hidden. What later tokens compute no longer depends on the run, and yet they stand 55
+# positions further from the system sentence than without it. With their positions closed up, the
+# pass would be the one without the run, to the last digits (a test does that); so what is left of
+# the change is distance alone.
+
+
+def with_run_hidden(loaded: LoadedModel, chart: Chart) -> tuple[Chart, list[str]]:
+    """The chart with a line for the hidden run beside that of the run in sight; and what it says.
+
+    Measured by `divergence`: 0 where the original tokens receive what they receive without.
+    """
+    response, places = chart.tables["response"], chart.tables["places"]
+    run = response["condition"][0].as_py()
+    hidden = f"{run}, hidden"
+    seen = response.filter(pc.equal(response["condition"], run))
+    problems = pc.unique(seen["prompt"]).to_pylist()
+    each = [divergences(loaded, places, problem, run) for problem in problems]
+    in_sight, unseen = (np.concatenate([one[i].reshape(-1) for one in each]) for i in (0, 1))
+    known = seen["divergence"].to_numpy()
+    there = ~np.isnan(known)  # a head that rests has none
+    if not np.allclose(in_sight[there], known[there], atol=1e-4):
+        note = f"{loaded.name} does not take a mask of its own: its run was not hidden"
+        return replace(chart, notes=(*chart.notes, note)), []
+    both = pa.concat_tables(
+        seen.set_column(seen.schema.get_field_index("condition"), "condition", pa.array(names))
+        .set_column(seen.schema.get_field_index("divergence"), "divergence", pa.array(numbers))
+        .cast(seen.schema)
+        for names, numbers in (
+            ([run] * len(seen), known),
+            ([hidden] * len(seen), np.where(there, unseen, np.nan)),
+        )
+    )
+    responses = {chart.tables["by_layer"]["model"][0].as_py(): both}
+    by_layer = estimate(responses, ("divergence",), over=("heads",))
+    overall = estimate(responses, ("divergence",), over=("heads", "layers"))
+    options = LineOptions(name="run_hidden", conditions=(run, hidden), width="page")
+    figure = layer_lines(by_layer, "divergence", options)
+    difference = contrast(responses, a=run, b=hidden, measure=("divergence",), over=("heads",))
+    tables = {"by_layer_hidden": by_layer, "by_layer_hidden_change": difference}
+    grown = replace(chart, figures=(*chart.figures, figure), tables={**chart.tables, **tables})
+    return grown, _hidden_sentences(overall, difference, run)
+
+
+def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list[str]:
+    """What is left of the change, and the layers where hiding takes something of it away."""
+    seen, unseen = (Number.from_row(row, "mean") for row in overall.to_pylist())
+    sizes = f"{value(unseen, 'divergence')}; in sight, of {value(seen, 'divergence')}"
+    lines: list[str] = [
+        Sentence(
+            f"Hidden from every later token, {name(run)} leaves a divergence of {sizes}.",
+            (unseen, seen),
+        )
+    ]
+    for side, words in ((-1, "nearer to"), (1, "further from")):
+        rows = [r for r in difference.to_pylist() if r["difference"] * side > 0]
+        layers = [r["layer"] for r in rows if evidence.differs(Number.from_row(r, "difference"))]
+        at = f"layers {layer_ranges(layers)}" if layers else "no layer that can be told"
+        lines.append(f"Hiding it brings attention {words} that without it in {at}.")
+    return [*lines, "What is left is distance: later tokens stand further from the first ones."]
+
+
+def divergences(
+    loaded: LoadedModel, places: pa.Table, problem: str, run: str, *, close_up: bool = False
+) -> np.ndarray:
+    """[in sight or hidden, layer, head], bits: what original tokens receive, against without.
+
+    As `divergence` in the table `response`: read by the original tokens, the first left out. With
+    `close_up`, tokens after the run have the positions that they have without it.
+    """
+    own = places.filter(pc.equal(places["prompt"], problem))
+    before, after = (own.filter(pc.equal(own["condition"], name)) for name in ("without", run))
+    part = np.array(after["part"].to_pylist())
+    kept = np.flatnonzero(part == "original")
+    partners = after["position_without"].to_numpy()[kept].astype(int)
+    inserted = part == "inserted"
+    later = np.arange(len(part)) > np.flatnonzero(inserted)[-1]
+    positions = np.arange(len(part)) - later * inserted.sum() * close_up
+    hidden = later[:, None] & inserted[None]  # [query, key]
+
+    def received(ids: pa.ChunkedArray, hidden: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """[layer, head, compared token]: what it gets on average from each reader after it."""
+        with_run = len(hidden) == len(inserted)
+        at = positions if with_run else np.arange(len(hidden))
+        reads = np.tril(np.ones_like(hidden), -1) & (~inserted[:, None] if with_run else True)
+        total = (_weights(loaded, ids.to_pylist(), hidden, at) * reads).sum(-2)
+        mean: np.ndarray = (total / np.maximum(reads.sum(0), 1))[..., tokens[1:-1]]
+        return mean  # without the first token, and the last, which nobody reads
+
+    plain = received(before["token_id"], np.zeros((len(before),) * 2, bool), partners)
+    both = [received(after["token_id"], one, kept) for one in (np.zeros_like(hidden), hidden)]
+    heads = plain.shape[:2]
+    pairs = [[x.reshape(-1, x.shape[-1]) for x in (plain, one)] for one in both]
+    return np.stack([compare(*pair)["divergence"].reshape(heads) for pair in pairs])
+
+
+def _weights(
+    loaded: LoadedModel, ids: list[int], hidden: np.ndarray, positions: np.ndarray
+) -> np.ndarray:
+    """[layer, head, query, key] of a pass whose queries do not see these keys; T × T, so short."""
+    import torch
+
+    model: Any = loaded.model
+    mask = torch.tensor(np.tril(~hidden))[None, None]
+    before = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        with torch.inference_mode():
+            output = model(
+                torch.tensor([ids]),
+                attention_mask=torch.zeros(mask.shape).masked_fill(~mask, -torch.inf),
+                position_ids=torch.tensor(positions)[None],
+                output_attentions=True,
+            )
+    finally:
+        model.set_attn_implementation(before)
+    return np.stack([one[0].double().numpy() for one in output.attentions])

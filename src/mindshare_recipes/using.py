@@ -9,7 +9,6 @@ using.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from mindshare.api.charts import Chart
 from mindshare.api.knockout import knockout
 from mindshare.facts.cells import Number
 from mindshare.facts.sentences import count, value, where
-from mindshare.prompts import Prompt
 from mindshare.stats import Resampling, estimate
 from mindshare.stats.uses import RANK_CORRELATION
 from mindshare_recipes.maps import ACTIONS, prompt, samples
@@ -44,7 +42,6 @@ class Part:
     layers: tuple[int, ...] | None = None
     window: int = WINDOW
     each: bool = False
-    most: int | None = None  # maps, where every one takes long
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -62,8 +59,8 @@ def parts(layers: int) -> list[Part]:
     return [
         Part("glyphs", GLYPHS),
         Part("maps", MAPS),
-        Part("later", MAPS, queries="later", layers=middles, most=60),
-        Part("heads", MAPS, window=1, each=True, most=60),
+        Part("later", MAPS, queries="later", layers=middles),
+        Part("heads", MAPS, window=1, each=True),
     ]
 
 
@@ -73,16 +70,15 @@ def run_study(base: str, tuned: str, *, out: Path, n: int, layers: int = 30) -> 
     found: list[str] = []
     for part in parts(layers):
         models = [tuned] if part.each else [base, tuned]
-        some: Sequence[Prompt] = prompts[: part.most]
         chart = knockout(
             models,
-            some,
+            prompts,
             **part.settings(),
             loading=Loading(progress=False),
             into=out / part.name,
         )
         chart.save(out / part.name)
-        found += [f"[{part.name}] {line}" for line in (*_method(part, len(some)), *chart.findings)]
+        found += [f"[{part.name}] {line}" for line in (*_method(part, n), *chart.findings)]
         found += [f"[{part.name}] {line}" for line in (*_accuracies(chart), *_ranks(chart, part))]
     return found
 

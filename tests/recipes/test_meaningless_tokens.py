@@ -9,10 +9,23 @@ import pyarrow as pa
 import pytest
 
 from mindshare.api.charts import Chart
+from mindshare.api.insertion import insertion
+from mindshare.models import LoadedModel, wrap
+from mindshare.prompts import Prompt
 from mindshare.stats import RESPONSE, Resampling, estimate
 from mindshare.tables import table
-from mindshare_recipes.meaningless_tokens import PROBLEMS, SYSTEM, answers, problem_prompts
+from mindshare_recipes.meaningless_tokens import (
+    PROBLEMS,
+    SYSTEM,
+    answers,
+    divergences,
+    problem_prompts,
+    with_run_hidden,
+)
 from tests.stats.insertions import response_table
+
+from ..cli.tiny import tokenizer
+from ..models import tiny
 
 RUN, OTHER = "/ ×55", "random sentence"
 QUICK = Resampling(resamples=200)
@@ -134,3 +147,41 @@ def test_each_is_a_system_sentence_and_a_question() -> None:
             ("user", problem),
         ]
     assert len(problem_prompts()) == len(PROBLEMS)
+
+
+@pytest.fixture(scope="module")
+def small() -> LoadedModel:
+    model = tiny.llama(initializer_range=0.3, max_position_embeddings=256, vocab_size=300)
+    return wrap(model, tokenizer(), name="small")
+
+
+@pytest.fixture(scope="module")
+def inserted(small: LoadedModel) -> Chart:
+    texts = [f"one {i} two. three {i} four" for i in range(13, 25)]
+    prompts = [Prompt.from_text(text, id=text) for text in texts]
+    return insertion({"small": small}, prompts, insert="/*9", at="start")
+
+
+def test_a_hidden_run_with_positions_closed_up_was_never_there(
+    small: LoadedModel, inserted: Chart
+) -> None:
+    places = inserted.tables["places"]
+    prompt, run = places["prompt"][0].as_py(), places["condition"][-1].as_py()
+    assert set(places["part"].to_pylist()) == {"original", "inserted"}  # nothing merged
+    seen, hidden = divergences(small, places, prompt, run, close_up=True)
+    assert hidden.max() < 1e-9
+    assert seen.max() > 1e-4
+    seen, hidden = divergences(small, places, prompt, run)
+    response = inserted.tables["response"].to_pandas()
+    own = response[response["prompt"] == prompt]["divergence"].to_numpy()
+    assert seen.reshape(-1) == pytest.approx(own, abs=1e-6)
+
+
+def test_the_hidden_run_is_drawn_and_said(small: LoadedModel, inserted: Chart) -> None:
+    chart, said = with_run_hidden(small, inserted)
+    assert chart.figures[-1].name == "run_hidden"
+    rows = chart.tables["by_layer_hidden"].to_pylist()
+    assert [row["condition"] for row in rows][::2] == ["/ ×9", "/ ×9, hidden"]
+    assert "leaves a divergence of" in said[0]
+    assert len(said) == 4
+    assert all(len(sentence.split()) <= 25 for sentence in said)
