@@ -18,7 +18,6 @@ PICTURES = {  # name here → study, name there
     "system_or_maps": ("building-blocks", "system_or_maps"),
     "heads_maps_change": ("building-blocks", "heads_maps_change"),
     "using_maps": ("using-maps/glyphs", "looked_at_carried_used"),
-    "using_heads": ("using-maps/heads", "mass_against_delta_logprob_maps_smollm2-phys"),
     "meaningless_tokens": ("meaningless-tokens", "profiles"),
     "meaningless_top": ("meaningless-tokens", "profiles_top"),
     "meaningless_panel": ("meaningless-tokens", "panel"),
