@@ -117,7 +117,7 @@ def test_a_model_is_restored_after_a_failure(model: Any, monkeypatch: pytest.Mon
 def test_rows_that_do_not_go_through_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knockout, "tolerance", lambda _model: -1.0)
     with pytest.raises(UnsupportedModelError, match="can't be taken away"):
-        knockout.way_of(tiny.llama())
+        knockout.row_mode_of(tiny.llama())
 
 
 @pytest.mark.parametrize("tokens", [32, 64, 100])

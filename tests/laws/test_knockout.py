@@ -147,7 +147,7 @@ def test_order_and_company_of_knock_outs_change_no_bit(model_type: str, queries:
     """Classes in another order, one head, one class, one layer: each effect is what it was."""
     model, job = build(model_type), job_of(queries)
     asked = Knockout(each=True, while_answering=queries != "last")
-    assert knockout.way_of(model).prefix
+    assert knockout.row_mode_of(model).prefix
 
     def found(job: Job, layers: Any = None, **changes: Any) -> dict[int, dict[str, np.ndarray]]:
         request = Request(frozenset(), layers=layers, knockout=replace(asked, **changes))

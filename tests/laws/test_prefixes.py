@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from mindshare.attention.chunks import Prefixes, names_of
 from mindshare.attention.jobs import Job, PromptResult, Request
-from mindshare.attention.prefixes import Prefixes, names_of
 from mindshare.study import LocalBackend
 from tests.laws import zoo
 

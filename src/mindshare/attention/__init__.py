@@ -12,4 +12,8 @@ threads     the same bits on any number of threads
 rescaling   two passes compared: how much of A' is A, rescaled
 checks      what is asked of a model once: exact? may prompts share a pass?
 capture     the tensor-level door
+chunks      a prompt fed in pieces; beginnings that prompts share
+
+knockout    a job with an answer → what it loses with each class of keys hidden
+            by interventions (which edges), rows (that share keys), screen (first order), effects
 """

@@ -36,7 +36,13 @@ from mindshare.attention.forward import (
     without_head,
 )
 from mindshare.attention.jobs import Job, PromptResult, Request
-from mindshare.attention.recorder import Recorder, implementation, inputs_device
+from mindshare.attention.recorder import (
+    Recorder,
+    implementation,
+    inputs_device,
+    probe_ids,
+    removing,
+)
 from mindshare.errors import ExactnessError, MindshareError
 from mindshare.models.facts import context_length_of
 
@@ -77,11 +83,10 @@ def verify(model: torch.nn.Module) -> Verdict:
 def check(model: torch.nn.Module) -> Verdict:
     """Compare with eager attention now."""
     config: Any = getattr(model, "config", None)
-    vocabulary = model.get_input_embeddings().num_embeddings  # type: ignore[operator]
     limit = getattr(config, "max_position_embeddings", None) or _TOKENS
     tokens = max(2, min(_TOKENS, limit))
     generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(0, vocabulary, (1, tokens), generator=generator)
+    ids = probe_ids(model, tokens, generator)[None]
     columns = torch.rand(1, tokens, 5, generator=generator)
     batch = TokenBatch(ids, columns, torch.ones(1, tokens, dtype=torch.bool))
     recorder = run_pass(model, batch, Request())
@@ -136,12 +141,8 @@ def _listening(
 
         return hook
 
-    handles = [module.register_forward_hook(keep(layer)) for layer, module in modules.items()]
-    try:
+    with removing(x.register_forward_hook(keep(layer)) for layer, x in modules.items()):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _apart_from_eager(recorder: Recorder, layer: int, attention: torch.Tensor) -> float:

@@ -9,7 +9,7 @@ trusted, every prompt has a pass of its own, without padding.
 In a pass the language-model head is left out: the logits of a long prompt are larger than
 everything else here. Right padding needs no mask under causal attention; any other padding goes to
 the model as it is. A prompt may be fed in chunks, through the model's own cache, where `chunks`
-found that this changes nothing; chunks that an earlier prompt began with come from `prefixes`.
+found that this changes nothing; chunks that an earlier prompt began with come from there, too.
 
 A pass ends after the last layer that was asked for, but only of a model that has been seen whole:
 that a layer attends twice shows later than its first call.
@@ -21,7 +21,7 @@ the tables.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -38,10 +38,23 @@ from mindshare.attention.call import (
     query_counts,
     received_means,
 )
-from mindshare.attention.chunks import empty_cache, require_chunkable, resumable
+from mindshare.attention.chunks import (
+    Beginning,
+    Prefixes,
+    empty_cache,
+    require_chunkable,
+    restore,
+    resumable,
+)
 from mindshare.attention.jobs import Job, PromptResult, Request
-from mindshare.attention.prefixes import Beginning, Prefixes, restore
-from mindshare.attention.recorder import LastLayerSeen, Recorder, inputs_device, recording
+from mindshare.attention.recorder import (
+    LastLayerSeen,
+    Recorder,
+    accepted,
+    inputs_device,
+    recording,
+    removing,
+)
 from mindshare.attention.rescaling import Calls, Rescaling, keeping
 from mindshare.attention.threads import evenly
 from mindshare.errors import SelectionError, UnsupportedModelError
@@ -289,29 +302,19 @@ def _hooks_left(model: torch.nn.Module) -> Iterator[None]:
             module._hf_hook.post_forward(module, None)
 
     hooked = [module for module in model.modules() if hasattr(module, "_hf_hook")]
-    handles = [module.register_forward_hook(leave, always_call=True) for module in hooked]
-    try:
+    with removing(x.register_forward_hook(leave, always_call=True) for x in hooked):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def forward(
     decoder: torch.nn.Module, input_ids: torch.Tensor, mask: torch.Tensor | None, **options: Any
 ) -> Any:
-    accepted = inspect.signature(decoder.forward).parameters
-    if "logits_to_keep" in accepted:  # no separate decoder: at least keep the logits small
-        options["logits_to_keep"] = 1
+    if "logits_to_keep" in inspect.signature(decoder.forward).parameters:
+        options["logits_to_keep"] = 1  # no separate decoder: at least keep the logits small
     if mask is not None:
         options["attention_mask"] = mask.long()
-    options = {
-        name: value
-        for name, value in options.items()
-        if value is not None
-        and (name in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values()))
-    }
-    return decoder(input_ids=input_ids, **options)
+    options = {name: value for name, value in options.items() if value is not None}
+    return decoder(input_ids=input_ids, **accepted(decoder, options))
 
 
 def without_head(model: torch.nn.Module) -> torch.nn.Module:
@@ -340,13 +343,18 @@ def _require_seen(model: torch.nn.Module, recorder: Recorder) -> None:
             "so there is nothing to measure",
             next_step="choose a model with standard attention; `mindshare models` lists some",
         )
-    asked = recorder.request.layers
-    missing = sorted((asked or frozenset()) - set(recorder.layers))
+    require_layers(recorder.request.layers or (), recorder.calls, seen=recorder.layers)
+
+
+def require_layers(
+    asked: Collection[int], present: Collection[int], *, seen: Collection[int] | None = None
+) -> None:
+    """Refuse the first layer that has no attention; `present` are those that attend."""
+    missing = sorted(set(asked) - set(present if seen is None else seen))
     if missing:
-        present = sorted(recorder.calls)
         why = "has no attention" if 0 <= missing[0] <= max(present) else "does not exist"
         raise SelectionError(
             f"layer {missing[0]} {why} in this model",
-            allowed=f"layers {layer_ranges(present)}",
+            allowed=f"layers {layer_ranges(sorted(present))}",
             next_step="choose among the layers that attend",
         )

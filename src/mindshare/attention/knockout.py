@@ -7,8 +7,8 @@ other prompts nor their order change a bit. Rows go in groups, filled up so that
 of a prompt's knock-outs does, or which of them share a pass. Whole rows, rows of more than 256
 tokens and those of very long answers are too large for that; and experts see all rows at once.
 
-Which way a model can go is found out once, on a short prompt (`Way`). Row 0 of every group is
-clean: where it does not say what the clean pass said, the prompt is refused.
+How rows go through a model is found out once, on a short prompt (`RowMode`). Row 0 of every group
+is clean: where it does not say what the clean pass said, the prompt is refused.
 """
 
 from __future__ import annotations
@@ -22,35 +22,28 @@ import numpy as np
 import torch
 
 from mindshare.attention.effects import Effects, Numbers, given_by, looked_at
+from mindshare.attention.forward import require_layers
 from mindshare.attention.interventions import Edges, Intervention, edges_of, interventions, slots
 from mindshare.attention.jobs import LOGITS, Job, Knockout, PromptResult, Request
-from mindshare.attention.rows import EVEN, CleanPass, KnockoutRows, SharedKeysError
+from mindshare.attention.recorder import probe_ids
+from mindshare.attention.rows import (
+    EVEN,
+    ROW_MODES,
+    CleanPass,
+    KnockoutRows,
+    RowMode,
+    SharedKeysError,
+)
 from mindshare.attention.screen import first_order
-from mindshare.errors import ExactnessError, MindshareError, SelectionError, UnsupportedModelError
+from mindshare.errors import ExactnessError, MindshareError, UnsupportedModelError
 from mindshare.models.facts import context_length_of
-from mindshare.naming import layer_ranges
 
 _TOKENS = 4096  # of a group of rows
 _TOLERANCE = {torch.bfloat16: 0.1, torch.float16: 0.02}  # of row 0, relative to the largest logit
 _PROBE = 40  # tokens
 
 
-@dataclass(frozen=True)
-class Way:
-    """How rows go through a model."""
-
-    name: str
-    prefix: bool
-    grows: bool
-
-
-WAYS = (
-    Way("rows", prefix=True, grows=True),
-    Way("rows from layer 0", prefix=True, grows=False),
-    Way("whole rows", prefix=False, grows=True),
-    Way("whole rows from layer 0", prefix=False, grows=False),
-)
-_ways: WeakKeyDictionary[torch.nn.Module, Way] = WeakKeyDictionary()
+_row_modes: WeakKeyDictionary[torch.nn.Module, RowMode] = WeakKeyDictionary()
 
 
 def run(model: torch.nn.Module, job: Job, request: Request) -> PromptResult:
@@ -59,7 +52,7 @@ def run(model: torch.nn.Module, job: Job, request: Request) -> PromptResult:
     try:
         return prompt.result()
     except SharedKeysError:  # what this prompt holds decides it, so that others change nothing
-        return replace(prompt, way=WAYS[-1]).result()
+        return replace(prompt, mode=ROW_MODES[-1]).result()
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ class _Prompt:
     job: Job
     request: Request
     knockout: Knockout
-    way: Way
+    mode: RowMode
     fed: torch.Tensor  # [token]: the prompt, and the answer but its last token
     answer: torch.Tensor  # [position]
     clean: CleanPass
@@ -80,22 +73,21 @@ class _Prompt:
     def of(cls, model: torch.nn.Module, job: Job, request: Request) -> _Prompt:
         knockout = request.knockout
         assert knockout is not None
-        way = way_of(model)
         fed, answer, clean = _answered(model, job, knockout)
         edges = edges_of(job.columns, _queries(job, knockout, len(fed)), len(fed), clean.calls)
-        return cls(model, job, request, knockout, way, fed, answer, clean, edges)
+        return cls(model, job, request, knockout, row_mode_of(model), fed, answer, clean, edges)
 
     def result(self) -> PromptResult:
         layers = self._layers()
         if self.knockout.how == "mean" and self.knockout.means is None:
             given = {layer: {"output": given_by(self.edges, layer)} for layer in self.clean.calls}
-            return PromptResult(self.job.item, given, dict.fromkeys(given, self.way.name))
+            return PromptResult(self.job.item, given, dict.fromkeys(given, self.mode.name))
         results = self._screened(layers) if self.knockout.screen else self._knocked_out(layers)
         baseline = self._effects(self.clean.logits).baseline()
         answer = {"answer": self.answer.numpy(force=True).astype(np.int64)}
         for layer, numbers in results.items():
             numbers |= baseline | answer | self._looked_at(layer)
-        return PromptResult(self.job.item, results, dict.fromkeys(results, self.way.name))
+        return PromptResult(self.job.item, results, dict.fromkeys(results, self.mode.name))
 
     def _screened(self, layers: Sequence[int]) -> dict[int, Numbers]:
         found = first_order(
@@ -104,7 +96,7 @@ class _Prompt:
             self.edges,
             fed=self.fed,
             answer=self.answer,
-            prefix=self.way.prefix,
+            prefix=self.mode.prefix,
         )
         return {layer: found[layer] for layer in layers}
 
@@ -132,9 +124,10 @@ class _Prompt:
 
     def _of_group(self, group: Sequence[Intervention]) -> Numbers:
         means = {n: torch.from_numpy(x) for n, x in (self.knockout.means or {}).items()}
-        how, way = self.knockout.how, self.way
-        even = EVEN if way.prefix and self._size >= EVEN else 1
-        rows = KnockoutRows(self.clean, self.edges, group, how, means, way.prefix, way.grows, even)
+        even = EVEN if self.mode.prefix and self._size >= EVEN else 1
+        rows = KnockoutRows(
+            self.clean, self.edges, group, self.knockout.how, means, self.mode, even
+        )
         logits = rows.logits(self.model, self.fed)
         apart = difference(logits[0], self.clean.logits)
         if not apart <= tolerance(self.model):
@@ -154,7 +147,7 @@ class _Prompt:
     @property
     def _size(self) -> int:
         """Rows of a group: as many as memory holds, if it can be a multiple of `EVEN`."""
-        tokens = len(self.fed) - (self.edges.first if self.way.prefix else 0)
+        tokens = len(self.fed) - (self.edges.first if self.mode.prefix else 0)
         size = min(LOGITS // (4 * self.clean.logits.numel()), _TOKENS // tokens)
         return size - size % EVEN if size >= EVEN else max(2, size)
 
@@ -167,13 +160,7 @@ class _Prompt:
         else:
             asked = set(present if self.request.layers is None else self.request.layers)
             layers = sorted(asked)
-        missing = sorted(asked - set(present))
-        if missing:
-            why = "has no attention" if 0 <= missing[0] <= max(present) else "does not exist"
-            raise SelectionError(
-                f"layer {missing[0]} {why} in this model",
-                allowed=f"layers {layer_ranges(present)}",
-            )
+        require_layers(asked, present)
         return layers
 
     def _looked_at(self, layer: int) -> Numbers:
@@ -231,21 +218,19 @@ def _queries(job: Job, knockout: Knockout, fed: int) -> np.ndarray:
     return queries
 
 
-# ── which way a model can go ──────────────────────────────────────────────────────────────────────
+# ── how rows go through a model ───────────────────────────────────────────────────────────────────
 
 
-def way_of(model: torch.nn.Module) -> Way:
-    """The quickest way in which a clean row says what a whole pass says; asked once a model."""
-    if model not in _ways:
-        _ways[model] = _find_way(model)
-    return _ways[model]
+def row_mode_of(model: torch.nn.Module) -> RowMode:
+    """The quickest one in which a clean row says what a whole pass says; asked once a model."""
+    if model not in _row_modes:
+        _row_modes[model] = _find_row_mode(model)
+    return _row_modes[model]
 
 
-def _find_way(model: torch.nn.Module) -> Way:
-    vocabulary = model.get_input_embeddings().num_embeddings  # type: ignore[operator]
-    generator = torch.Generator().manual_seed(0)
+def _find_row_mode(model: torch.nn.Module) -> RowMode:
     tokens = min(_PROBE, context_length_of(getattr(model, "config", None)) or _PROBE)
-    ids = torch.randint(0, vocabulary, (tokens,), generator=generator)
+    ids = probe_ids(model, tokens)
     clean = CleanPass.of(model, ids, 2)
     if not clean.calls:
         raise UnsupportedModelError(
@@ -256,11 +241,11 @@ def _find_way(model: torch.nn.Module) -> Way:
     place = np.arange(tokens)
     edges = edges_of((place == 0)[:, None], (place >= tokens - 2)[None], tokens, clean.calls)
     some = interventions(Knockout(how="zero"), edges, sorted(clean.calls))
-    found: dict[Way, torch.Tensor] = {}
+    found: dict[RowMode, torch.Tensor] = {}
     reason = "none goes through"
-    for way in WAYS:
+    for mode in ROW_MODES:
         # Not filled up, or none of the few rows would begin at a layer of its own.
-        rows = KnockoutRows(clean, edges, some, "zero", {}, way.prefix, way.grows, even=1)
+        rows = KnockoutRows(clean, edges, some, "zero", {}, mode, even=1)
         try:
             logits = rows.logits(model, ids)
         except (MindshareError, RuntimeError, TypeError, ValueError, IndexError, KeyError) as error:
@@ -268,13 +253,13 @@ def _find_way(model: torch.nn.Module) -> Way:
             continue
         apart = difference(logits[0], clean.logits)
         if len(logits) == 1 + len(some) and apart <= tolerance(model):
-            found[way] = logits
+            found[mode] = logits
         else:
             reason = f"the logits of a row without any knock-out move by {apart:.2g} of their size"
-    # The last way assumes least, so it says what the others must say of every row.
-    for way, logits in found.items():
+    # The last one assumes least, so it says what the others must say of every row.
+    for mode, logits in found.items():
         if difference(logits, [*found.values()][-1]) <= tolerance(model):
-            return way
+            return mode
     raise UnsupportedModelError(
         f"attention of {type(model).__name__} can't be taken away: rows of several knock-outs do "
         f"not go through it ({reason})",

@@ -8,9 +8,10 @@ A recorder that `ends` its pass raises `LastLayerSeen` once there is nothing lef
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -20,6 +21,7 @@ from weakref import finalize
 
 import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.utils.hooks import RemovableHandle
 
 from mindshare.attention import blockwise, fused, reference
 from mindshare.attention.call import (
@@ -143,12 +145,17 @@ def _refusing_other_threads(modules: Iterable[torch.nn.Module]) -> Iterator[None
         if threading.get_ident() != here:
             raise _busy()
 
-    handles = [module.register_forward_pre_hook(refuse) for module in modules]
-    try:
+    with removing(module.register_forward_pre_hook(refuse) for module in modules):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
+
+
+@contextmanager
+def removing(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
+    """Hooks of modules that are there inside the block only."""
+    with ExitStack() as left:
+        for hook in hooks:
+            left.callback(hook.remove)
+        yield
 
 
 def _busy() -> ExactnessError:
@@ -165,6 +172,22 @@ def inputs_device(model: torch.nn.Module) -> torch.device:
     hook = getattr(embeddings, "_hf_hook", None)
     of_hook = getattr(hook, "execution_device", None)
     return next(model.parameters()).device if of_hook is None else torch.device(of_hook)
+
+
+def accepted(model: torch.nn.Module, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options that its forward pass takes."""
+    known = inspect.signature(model.forward).parameters
+    any_name = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    return {name: value for name, value in options.items() if any_name or name in known}
+
+
+def probe_ids(
+    model: torch.nn.Module, tokens: int, generator: torch.Generator | None = None
+) -> torch.Tensor:
+    """[token]: a prompt of random tokens, the same each time, to find out what a model does."""
+    vocabulary = model.get_input_embeddings().num_embeddings  # type: ignore[operator]
+    generator = generator or torch.Generator().manual_seed(0)
+    return torch.randint(0, vocabulary, (tokens,), generator=generator)
 
 
 def make_mask(**settings: Any) -> LazyMask:
@@ -276,6 +299,17 @@ def _wide_vectors() -> bool:
     return torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
+def layer_of(module: torch.nn.Module) -> int:
+    layer = getattr(module, "layer_idx", None)
+    if layer is None or layer < 0:
+        raise UnsupportedModelError(
+            f"{type(module).__name__} does not say which layer it is, so its attention can't be "
+            "told from that of other layers",
+            next_step="choose a model whose attention modules carry their layer's number",
+        )
+    return int(layer)
+
+
 class Recorder:
     """Watches the attention calls of one pass; `layers` holds what was found in each layer."""
 
@@ -301,14 +335,7 @@ class Recorder:
 
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
         """Run one call; the output is the model's, the statistics stay here."""
-        layer = getattr(module, "layer_idx", None)
-        if layer is None or layer < 0:
-            raise UnsupportedModelError(
-                f"{type(module).__name__} does not say which layer it is, so its attention can't "
-                "be told from that of other layers",
-                next_step="choose a model whose attention modules carry their layer's number",
-            )
-        layer = int(layer)
+        layer = layer_of(module)
         self._count(layer, module)
         first, keys = call.visible.first_key, call.key.shape[2]
         keys_are_tokens = first >= 0 and first + keys <= self.batch.tokens

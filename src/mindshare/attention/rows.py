@@ -7,12 +7,11 @@ are one product with the clean keys, and each row's own tokens are put in their 
 
 Until the first layer that it changes, a row is the clean one: rows are added there (`_growing`).
 Row 0 stays clean. It must say what the clean pass said, or the model keeps something else than keys
-and values of earlier tokens; see `knockout.Way`.
+and values of earlier tokens; see `RowMode`.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,14 @@ import torch
 from mindshare.attention.call import AttentionCall
 from mindshare.attention.interventions import Edges, Intervention
 from mindshare.attention.masks import Visibility
-from mindshare.attention.recorder import inputs_device, plain, recording
+from mindshare.attention.recorder import (
+    accepted,
+    inputs_device,
+    layer_of,
+    plain,
+    recording,
+    removing,
+)
 from mindshare.attention.reference import hidden_keys
 from mindshare.attention.threads import evenly
 from mindshare.errors import UnsupportedModelError
@@ -69,25 +75,11 @@ class CleanPass:
         return clean
 
 
-def layer_of(module: torch.nn.Module) -> int:
-    layer = getattr(module, "layer_idx", None)
-    if layer is None or layer < 0:
-        raise UnsupportedModelError(
-            f"{type(module).__name__} does not say which layer it is, so its attention can't be "
-            "told from that of other layers",
-            next_step="choose a model whose attention modules carry their layer's number",
-        )
-    return int(layer)
-
-
 def logits_of(
     model: torch.nn.Module, ids: torch.Tensor, positions: int, **options: Any
 ) -> torch.Tensor:
     """[row, position, vocabulary] at the last positions, by the model's own head."""
-    accepted = inspect.signature(model.forward).parameters
-    takes_all = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
-    options |= {"use_cache": False, "logits_to_keep": positions}
-    options = {name: x for name, x in options.items() if name in accepted or takes_all}
+    options = accepted(model, {**options, "use_cache": False, "logits_to_keep": positions})
     logits: torch.Tensor = model(input_ids=ids.to(inputs_device(model)), **options).logits
     return logits[:, -positions:]
 
@@ -101,6 +93,23 @@ def fed_options(model: torch.nn.Module, first: int, tokens: int) -> dict[str, An
 
 
 @dataclass(frozen=True)
+class RowMode:
+    """How rows go through a model; `knockout.row_mode_of` finds it out."""
+
+    name: str
+    prefix: bool  # rows hold only the tokens from the first changed one on
+    grows: bool  # rows begin at their own layer
+
+
+ROW_MODES = (
+    RowMode("rows", prefix=True, grows=True),
+    RowMode("rows from layer 0", prefix=True, grows=False),
+    RowMode("whole rows", prefix=False, grows=True),
+    RowMode("whole rows from layer 0", prefix=False, grows=False),
+)
+
+
+@dataclass(frozen=True)
 class KnockoutRows:
     """Some interventions on one prompt."""
 
@@ -109,28 +118,29 @@ class KnockoutRows:
     some: Sequence[Intervention]
     how: str
     means: Mapping[int, torch.Tensor]  # layer → [head, class, value dim]; of `mean`
-    prefix: bool = True  # rows hold only the tokens from the first changed one on
-    grows: bool = True  # rows begin at their own layer
+    mode: RowMode
     even: int = EVEN  # clean rows are added up to a multiple of this
 
     @property
     def first(self) -> int:
         """The first token of a row."""
-        return self.edges.first if self.prefix else 0
+        return self.edges.first if self.mode.prefix else 0
 
     def logits(self, model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
         """[row, position, vocabulary]: row 0 is clean, then one for each intervention, then what
         fills them up, all clean.
         """
         positions = len(self.clean.logits)
-        fed = ids[None, self.first :].expand(1 if self.grows else self._filled(len(self.some)), -1)
+        fed = ids[None, self.first :].expand(
+            1 if self.mode.grows else self._filled(len(self.some)), -1
+        )
         options = fed_options(model, self.first, len(ids))
         watcher = _KnockedOut(self)
         with (
             torch.inference_mode(),
             recording(model, watcher),
             evenly(model, few_rows=True),
-            _growing(model, self.clean.modules, self.added if self.grows else {}),
+            _growing(model, self.clean.modules, self.added if self.mode.grows else {}),
         ):
             return logits_of(model, fed, positions, **options)
 
@@ -167,15 +177,11 @@ def _growing(
 
         return hook
 
-    handles = [
+    with removing(
         blocks[layer].register_forward_pre_hook(grow(count), with_kwargs=True)
         for layer, count in added.items()
-    ]
-    try:
+    ):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _blocks(
@@ -211,7 +217,7 @@ class _KnockedOut:
         fed = clean.query.shape[2] - rows.first
         if tokens != fed:
             raise UnsupportedModelError(f"layer {layer} has {tokens} queries where {fed} are fed")
-        if rows.prefix and not (_same_in_all(call.bias) and _same_in_all(hidden_of(call))):
+        if rows.mode.prefix and not (_same_in_all(call.bias) and _same_in_all(hidden_of(call))):
             raise SharedKeysError(
                 f"layer {layer} decides by what tokens hold which keys are seen, and by how much, "
                 "so rows can't share the keys of earlier tokens",
@@ -225,7 +231,7 @@ class _KnockedOut:
         for start in range(0, count, step):
             some = slice(start, min(start + step, count))
             own = _Own(call.query[some].to(kind), key[some].to(kind), value[some].to(kind))
-            if rows.prefix:
+            if rows.mode.prefix:
                 bias, hidden = clean.bias, rows.edges.hidden(layer, rows.first)[None]
             else:  # some models make masks and biases from what the tokens hold
                 bias, hidden = _of_rows(call.bias, some), _of_rows(hidden_of(call), some)

@@ -19,9 +19,9 @@ from mindshare.attention.call import AttentionCall
 from mindshare.attention.effects import Numbers
 from mindshare.attention.interventions import Edges
 from mindshare.attention.masks import Visibility
-from mindshare.attention.recorder import recording
+from mindshare.attention.recorder import layer_of, recording
 from mindshare.attention.reference import probabilities
-from mindshare.attention.rows import CleanPass, fed_options, hidden_of, layer_of, logits_of
+from mindshare.attention.rows import CleanPass, fed_options, hidden_of, logits_of
 from mindshare.attention.threads import evenly
 from mindshare.errors import UnsupportedModelError
 

@@ -91,7 +91,7 @@ class LocalBackend:
 
     def __init__(self, model: LoadedModel | Any, *, tokens: int | None = None) -> None:
         from mindshare.attention import forward
-        from mindshare.attention.prefixes import Prefixes
+        from mindshare.attention.chunks import Prefixes
 
         self.loaded = model if isinstance(model, LoadedModel) else wrap(model)
         self.tokens = tokens or forward.TOKENS
@@ -153,7 +153,7 @@ class LocalBackend:
 
     def _by_beginning(self, jobs: Sequence[Job], request: Request) -> list[Job]:
         """Those that begin alike one after the other."""
-        from mindshare.attention.prefixes import names_of
+        from mindshare.attention.chunks import names_of
 
         names = {job.item: names_of(job, request) for job in jobs}
         self.prefixes.expect(names.values())
