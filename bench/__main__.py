@@ -80,7 +80,7 @@ def eager() -> dict[str, Any]:
     import psutil
 
     room = psutil.virtual_memory().available / 2**30
-    call = "speed.by_length({t}, ('plain', 'eager'), min(3, speed.FEW[{t}]))"
+    call = "speed.by_length({t}, ('plain', 'eager'), speed.EAGER[{t}])"
     return {str(t): apart(call.format(t=t), limit_gb=room) for t in LENGTHS}
 
 

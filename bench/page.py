@@ -122,9 +122,10 @@ def _speed(results: dict[str, Any]) -> str:
         "mass + distance",
         "eager with attentions, same reductions",
     )
+    few = _counts(results["reported"])
     return f"""## Time, as a ratio to the plain pass
 
-{_counts(speed)} rounds (entropy and distance: 5, 3, 1 and 1; eager: 3, 3, 1 and 1), each group
+{_counts(speed)} rounds (entropy and distance: {few}; eager: 3, 3, 1 and 1), each group
 of columns in a process of its own, with its own plain pass. Four classes, every query. The same
 ratio still moves by a few percent from run to run, more where there were few rounds.
 

@@ -33,7 +33,8 @@ from mindshare.study.encoding import encode_versions
 from mindshare_recipes.meaningless_tokens import problem_prompts
 
 ROUNDS = {256: 30, 1024: 30, 4096: 8, 8192: 4}
-FEW = {256: 5, 1024: 3, 4096: 1, 8192: 1}  # for what is only reported
+FEW = {256: 10, 1024: 8, 4096: 4, 8192: 3}  # of entropy and distance
+EAGER = {256: 3, 1024: 3, 4096: 1, 8192: 1}  # which takes minutes, and most of the memory
 MAIN = ("plain", "mass", "mass + received")
 FIRST = ("plain", *workloads.FIRST_LAYERS)
 REPORTED = ("plain", "mass + entropy", "mass + distance")
