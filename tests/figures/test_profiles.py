@@ -5,8 +5,7 @@ import pytest
 
 from mindshare.errors import SelectionError
 from mindshare.figures import Figure, ProfileOptions, family_panel, profile_grid
-from mindshare.figures.profiles import MOST_POINTS, strokes
-from mindshare.figures.selection import Profile
+from mindshare.figures.profile_panels import MOST_POINTS, Profile, strokes
 from mindshare.figures.theme import WIDTHS
 
 from .drawing import assert_fits, caption, compiled, drawn, marks, panels, words

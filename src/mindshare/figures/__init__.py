@@ -32,7 +32,8 @@ from mindshare.figures.figure import FORMATS, Figure, check_formats
 from mindshare.figures.heat_map import HeadMapOptions, head_map, response_map
 from mindshare.figures.lines import LineOptions, layer_lines, sweep_curves
 from mindshare.figures.parts import PartBarsOptions, part_bars
-from mindshare.figures.profiles import ProfileOptions, family_panel, profile_grid
+from mindshare.figures.profile_panels import ProfileOptions
+from mindshare.figures.profiles import family_panel, profile_grid
 from mindshare.figures.redraw import check_names, redraw, saved_figure
 from mindshare.figures.saving import save_figures
 from mindshare.figures.theme import Style

@@ -107,12 +107,12 @@ def layer_lines(
     models = data.models if several else [None]
     grid = Grid.of(len(models), options, most=options.columns)
     panels = [
-        LinePanel(
+        layer_panel(
             data,
-            lines_by_layer(data, by, model),
-            line_colours(data, by),
-            options.word(model) if model else "",
-            None if i % grid.columns else axis_title(data),
+            by,
+            model,
+            title=options.word(model) if model else "",
+            y_title=None if i % grid.columns else axis_title(data),
         )
         for i, model in enumerate(models)
     ]
@@ -124,13 +124,8 @@ def share_lines(data: Selection, options: LineOptions, rest: str) -> Figure:
     """One of two classes whose shares sum to 1, one line per model: what it lacks, `rest` has."""
     grid = Grid.of(1, options)
     (name,) = data.values("class")
-    panel = LinePanel(
-        data,
-        lines_by_layer(data, "model", None),
-        line_colours(data, "model"),
-        y_title=axis_title(data, f"Share of {options.word(name)}"),
-        domain=(0.0, 1.0),
-    )
+    y_title = axis_title(data, f"Share of {options.word(name)}")
+    panel = layer_panel(data, "model", y_title=y_title, domain=(0.0, 1.0))
     view = panels_view(grid, [panel], options, layer_axis(data, grid, options), "layer")
     chart = _layer_encoding(data, options, "model", [panel], marks=[f"The rest: {rest}."])
     return summary_figure(view, replace(data, style=options), chart)
@@ -145,29 +140,25 @@ def layer_axis(data: Selection, grid: Grid, options: Style) -> Spec:
     return channel("x", scale=scale, axis={"title": "Layer", **labels})
 
 
-def lines_by_layer(data: Selection, by: str, model: str | None) -> Lines:
-    """A line for each value of a column; of one model, or of all."""
-    lines: Lines = {label: [] for label in line_colours(data, by)}
-    for row in sorted(data.drawn, key=lambda row: int(row["layer"])):
-        if model in (None, row.get("model")):
-            name = next(iter(lines)) if by == "difference" else _label(data, by, row[by])
-            place = data.style.number(row["layer"])
-            lines[name].append({**row, "x": place, "mean": row[data.value]})
-    return lines
-
-
-def line_colours(data: Selection, by: str) -> dict[str, str]:
-    """Label of a line → its colour; a class has one colour everywhere."""
+def layer_panel(data: Selection, by: str, model: str | None = None, **look: Any) -> LinePanel:
+    """A line for each value of a column, of one model or of all; `look`: fields of the panel."""
     if by == "class":
-        colours = data.class_colours()
+        colours = data.class_colours()  # the same as in all other charts
     else:
         names = ["{} minus {}".format(*data.models)] if by == "difference" else data.values(by)
         colours = data.style.tinted(series_colours(names, data.style.colours))
-    return {_label(data, by, name): colour for name, colour in colours.items()}
 
+    def label(name: str) -> str:
+        return condition_label(name, data.style) if by == "condition" else data.style.word(name)
 
-def _label(data: Selection, by: str, name: str) -> str:
-    return condition_label(name, data.style) if by == "condition" else data.style.word(name)
+    lines: Lines = {label(name): [] for name in colours}
+    for row in sorted(data.drawn, key=lambda row: int(row["layer"])):
+        if model in (None, row.get("model")):
+            name = next(iter(lines)) if by == "difference" else label(row[by])
+            place = data.style.number(row["layer"])
+            lines[name].append({**row, "x": place, "mean": row[data.value]})
+    coloured = {label(name): colour for name, colour in colours.items()}
+    return LinePanel(data, lines, coloured, **look)
 
 
 def _neutral(data: Selection) -> float | None:

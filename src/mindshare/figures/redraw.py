@@ -24,7 +24,8 @@ from mindshare.figures.figure import FILES, Figure, Source, check_formats, label
 from mindshare.figures.heat_map import HeadMapOptions, head_map, response_map
 from mindshare.figures.lines import LineOptions, layer_lines, sweep_curves
 from mindshare.figures.parts import PartBarsOptions, part_bars
-from mindshare.figures.profiles import ProfileOptions, family_panel, profile_grid
+from mindshare.figures.profile_panels import ProfileOptions
+from mindshare.figures.profiles import family_panel, profile_grid
 from mindshare.figures.saving import encoded
 from mindshare.figures.theme import Style
 from mindshare.figures.token_strip import TokenStripOptions, received_strip, text_strip

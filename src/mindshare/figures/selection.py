@@ -1,17 +1,15 @@
-"""A table and the options of a chart → what is drawn: rows over prompts, or profiles of one prompt.
+"""A table and the options of a chart → the rows that are drawn.
 
 A layer, head, class, model or condition that is not in the table is refused with what is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,15 +17,11 @@ from mindshare.errors import SelectionError, nearest
 from mindshare.figures.colours import class_colours
 from mindshare.figures.theme import Style, check_word
 from mindshare.measures import MEASURES, Measure
-from mindshare.tables import DEFINITIONS, SCHEMAS
+from mindshare.tables import SCHEMAS
 
 Row = dict[str, Any]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Head = tuple[int | None, int | None]  # layer, head; None: the mean over them
 WITHOUT = "without"  # the condition in which nothing is inserted
 UNNAMED = ("other", "sink_slot")  # classes that no rule names
-_NUMBERS = ("received", "n_queries")
 _SHOWN = 12  # values that a refusal lists
 
 
@@ -189,104 +183,3 @@ def metadata(table: pa.Table) -> dict[str, str]:
 def _listed(values: Sequence[Any]) -> str:
     more = f", … ({len(values)} in all)" if len(values) > _SHOWN else ""
     return ", ".join(str(v) for v in values[:_SHOWN]) + more
-
-
-# ── what the tokens of a prompt receive ──────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What the tokens of one version receive in one head, in the order of their positions."""
-
-    condition: str
-    head: Head
-    position: Integers  # what the horizontal axis shows
-    received: Floats  # NaN where no query counts
-    n_queries: Integers
-    tokens: tuple[str, ...]
-
-    @property
-    def total(self) -> float:
-        return float(np.nansum(self.received))
-
-
-def _profile(
-    condition: str, head: Head, columns: Mapping[str, Sequence[Any]], *, drop: bool
-) -> Profile:
-    """Columns of a table → the profile; `drop`: without the token at position 0."""
-    position = np.array(columns["position"], np.int64)
-    order = np.argsort(position, kind="stable")
-    order = order[position[order] > 0] if drop else order
-    return Profile(
-        condition,
-        head,
-        position[order],
-        np.array(columns["received"], np.float64)[order],
-        np.array([n or 0 for n in columns["n_queries"]], np.int64)[order],
-        tuple(columns["token"][i] for i in order),
-    )
-
-
-def whole_profile(
-    sequence: pa.Table, places: pa.Table, condition: str, head: Head, *, drop: bool
-) -> Profile:
-    """Every token of one version; both tables are of one prompt."""
-    rows = pick(sequence, "sequence", condition=condition, layer=head[0], head=head[1])
-    of_version = pick(places, "places", condition=condition)
-    tokens = dict(zip(*(of_version[n].to_pylist() for n in ("position", "token")), strict=True))
-    columns = rows.select(["position", *_NUMBERS]).to_pydict()
-    columns["token"] = [tokens[i] for i in columns["position"]]
-    return _profile(condition, head, columns, drop=drop)
-
-
-def aligned_profiles(
-    aligned: pa.Table, condition: str, head: Head, *, drop: bool
-) -> tuple[Profile, Profile]:
-    """The original tokens without and with the insertion, at the same positions."""
-    rows = pick(aligned, "aligned", condition=condition, layer=head[0], head=head[1])
-
-    def version(name: str, ending: str) -> Profile:
-        columns = ["position_without", "token", f"received_{ending}", f"n_queries_{ending}"]
-        renamed = rows.select(columns).rename_columns(["position", "token", *_NUMBERS])
-        return _profile(name, head, renamed.to_pydict(), drop=drop)
-
-    return version(WITHOUT, "without"), version(condition, "with")
-
-
-def inserted_run(places: pa.Table, condition: str) -> tuple[int, int] | None:
-    """First and last position of the tokens that hold an inserted character."""
-    rows = pick(places, "places", condition=condition).to_pylist()
-    inside = [row["position"] for row in rows if row["part"] == "inserted"]
-    return (min(inside), max(inside)) if inside else None
-
-
-_FROM_PLACES = ("token", "part", "position_without")
-_TYPES: dict[str, pa.DataType] = {
-    "model": pa.string(),
-    **{name: SCHEMAS["sequence"].field(name).type for name in SCHEMAS["sequence"].names[:5]},
-    **{name: SCHEMAS["places"].field(name).type for name in _FROM_PLACES},
-    "received": pa.float32(),
-    "n_queries": pa.int64(),
-}
-_SCHEMA = pa.schema(
-    [pa.field(n, type_, metadata={"definition": DEFINITIONS[n]}) for n, type_ in _TYPES.items()]
-)
-
-
-def profile_table(
-    profiles: Iterable[Profile], places: pa.Table, model: str, prompt: str
-) -> pa.Table:
-    """A row for each token of each profile; `places` are those of the prompt."""
-    known = {(row["condition"], row["position"]): row for row in places.to_pylist()}
-    rows = []
-    for one in profiles:
-        layer, head = one.head
-        same: Row = {"model": model, "prompt": prompt, "condition": one.condition}
-        same |= {"layer": layer, "head": head}
-        columns = (one.position.tolist(), one.received.tolist(), one.n_queries.tolist())
-        for position, received, n_queries in zip(*columns, strict=True):
-            place = known[one.condition, position]
-            row = same | {"position": position, "n_queries": n_queries}
-            row |= {name: place[name] for name in _FROM_PLACES}
-            rows.append(row | {"received": None if np.isnan(received) else received})
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)

@@ -25,8 +25,7 @@ from mindshare.figures.lines import (
     LineOptions,
     LinePanel,
     layer_axis,
-    line_colours,
-    lines_by_layer,
+    layer_panel,
     panels_view,
 )
 from mindshare.figures.selection import Row, Selection, select
@@ -63,16 +62,15 @@ def use_lines(
     for row, (one, word) in enumerate(zip(data, SHOWN, strict=True)):
         title = f"{word}: {axis_title(one, own=False).lower()}"
         for column, model in enumerate(models):
-            panels.append(
-                LinePanel(
-                    one,
-                    lines_by_layer(one, "class", model),
-                    line_colours(one, "class"),
-                    title if not several else "" if row else options.word(model),
-                    title if several and not column else None,
-                    domain=_reach(one) if several else None,
-                )
+            panel = layer_panel(
+                one,
+                "class",
+                model,
+                title=title if not several else "" if row else options.word(model),
+                y_title=title if several and not column else None,
+                domain=_reach(one) if several else None,
             )
+            panels.append(panel)
     view = panels_view(grid, panels, options, layer_axis(data[0], grid, options), "layer")
     return summary_figure(view, data[2], _line_encoding(data, panels, options))
 
