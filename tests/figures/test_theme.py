@@ -14,7 +14,7 @@ from mindshare.figures.colours import (
     class_colours,
     series_colours,
 )
-from mindshare.figures.theme import WIDTHS, Grid, Style, every, text_width, wrapped
+from mindshare.figures.theme import WIDTHS, PanelGrid, Style, every, text_width, wrapped
 from mindshare.measures import MEASURES
 
 SEED = PALETTES["seed"]
@@ -108,13 +108,13 @@ def test_widths_are_those_of_the_font(text: str, ems: float) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("panels", [1, 2, 3, 4, 5, 7, 12])
 def test_panels_fill_rows_that_fit(panels: int, width: str) -> None:
-    grid = Grid.of(panels, Style(width=width))
+    grid = PanelGrid.of(panels, Style(width=width))
     rows = grid.rows(range(panels))
     assert [n for row in rows for n in row] == list(range(panels))
     assert len(rows[0]) <= (2 if width == "column" else 4)
-    assert grid.columns * (grid.panel_width + Grid.EXTENT) <= 96 * WIDTHS[width]
+    assert grid.columns * (grid.panel_width + PanelGrid.EXTENT) <= 96 * WIDTHS[width]
     with pytest.raises(SelectionError, match="0 panels in a row"):
-        Grid.of(panels, Style(), most=0)
+        PanelGrid.of(panels, Style(), most=0)
 
 
 def test_labels_are_thinned_to_round_numbers() -> None:

@@ -31,7 +31,7 @@ from mindshare.figures.colours import series_colours
 from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import Row, Selection, only, pick, select
 from mindshare.figures.theme import (
-    Grid,
+    PanelGrid,
     Spec,
     Style,
     channel,
@@ -105,7 +105,7 @@ def layer_lines(
         by = "class" if len(data.values("class")) > 1 else "difference"
     several = by != "model" and len(data.models) > 1 and not data.is_difference
     models = data.models if several else [None]
-    grid = Grid.of(len(models), options, most=options.columns)
+    grid = PanelGrid.of(len(models), options, most=options.columns)
     panels = [
         layer_panel(
             data,
@@ -122,7 +122,7 @@ def layer_lines(
 
 def share_lines(data: Selection, options: LineOptions, rest: str) -> Figure:
     """One of two classes whose shares sum to 1, one line per model: what it lacks, `rest` has."""
-    grid = Grid.of(1, options)
+    grid = PanelGrid.of(1, options)
     (name,) = data.values("class")
     y_title = axis_title(data, f"Share of {options.word(name)}")
     panel = layer_panel(data, "model", y_title=y_title, domain=(0.0, 1.0))
@@ -131,7 +131,7 @@ def share_lines(data: Selection, options: LineOptions, rest: str) -> Figure:
     return summary_figure(view, replace(data, style=options), chart)
 
 
-def layer_axis(data: Selection, grid: Grid, options: Style) -> Spec:
+def layer_axis(data: Selection, grid: PanelGrid, options: Style) -> Spec:
     layers = [n for n in data.layers if n is not None]
     low, high = layers[0], layers[-1]
     labels = number_axis(range(low, high + 1), grid.panel_width / (high - low + 1), options)
@@ -240,7 +240,7 @@ def sweep_curves(
         lines = _swept(one, along)
         colours = options.tinted(series_colours(list(lines), options.colours))
         panels.append(LinePanel(one, lines, colours, axis_title(one, own=False), wrap=False))
-    grid = Grid.of(len(panels), options, most=options.columns)
+    grid = PanelGrid.of(len(panels), options, most=options.columns)
     numeric = along == "n_inserted"
     x = _sweep_axis(data[0].values(along), grid.panel_width, numeric=numeric)
     view = panels_view(grid, panels, options, x, _ALONG[along][1])
@@ -358,7 +358,7 @@ def _has_bands(panel: LinePanel, options: LineOptions) -> bool:
 
 
 def panels_view(
-    grid: Grid, panels: Sequence[LinePanel], options: LineOptions, x: Spec, x_label: str
+    grid: PanelGrid, panels: Sequence[LinePanel], options: LineOptions, x: Spec, x_label: str
 ) -> Spec:
     columns = ("x", "mean", "low", "high", "n_prompts")
     views = []

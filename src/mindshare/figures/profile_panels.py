@@ -21,7 +21,7 @@ from mindshare.figures.colours import FAINT, series_colours
 from mindshare.figures.selection import WITHOUT, Row, pick
 from mindshare.figures.theme import (
     TEXT,
-    Grid,
+    PanelGrid,
     Spec,
     Style,
     channel,
@@ -224,7 +224,7 @@ def profiles_view(stacks: Sequence[Sequence[ProfilePanel]], options: ProfileOpti
     """Panels in rows; those of several `stacks` stand below one another, pair by pair."""
     inside = options.legends == "inside"
     colour = _colour([panel for stack in stacks for panel in stack], options)
-    grid = Grid.of(len(stacks[0]), options, most=options.columns, titled=inside)
+    grid = PanelGrid.of(len(stacks[0]), options, most=options.columns, titled=inside)
     rows = [row for rows in zip(*map(grid.rows, stacks), strict=True) for row in rows]
     y_title = "Attention received" if options.y_title is None else options.y_title
     views: list[list[Spec]] = []
@@ -263,7 +263,7 @@ def _colour_inside(panel: ProfilePanel, options: ProfileOptions) -> Spec:
 
 
 def _panel(
-    grid: Grid, panel: ProfilePanel, colour: Spec, options: ProfileOptions, y_title: str | None
+    grid: PanelGrid, panel: ProfilePanel, colour: Spec, options: ProfileOptions, y_title: str | None
 ) -> Spec:
     width, few, inside = grid.panel_width, options.few, options.legends == "inside"
     positions = {int(i) for p in panel.lines.values() for i in p.position} or {0}

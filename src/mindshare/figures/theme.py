@@ -273,7 +273,7 @@ def tooltip(texts: Mapping[str, str], numbers: Mapping[str, str] | None = None) 
 
 
 @dataclass(frozen=True)
-class Grid:
+class PanelGrid:
     """Panels of lines: how many stand in a row, how wide each is, and their common frame."""
 
     columns: int
@@ -286,7 +286,7 @@ class Grid:
     @classmethod
     def of(
         cls, panels: int, style: Style, *, most: int | None = None, titled: bool = False
-    ) -> Grid:
+    ) -> PanelGrid:
         """Up to 3 in a row of a page, 4 only if there are just 4; up to 2 in a column.
 
         `titled`: every vertical axis has its title, not only the first of a row.

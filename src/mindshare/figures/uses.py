@@ -29,7 +29,7 @@ from mindshare.figures.lines import (
     panels_view,
 )
 from mindshare.figures.selection import Row, Selection, select
-from mindshare.figures.theme import TEXT, Grid, Spec, Style, channel, layer, legend, tooltip
+from mindshare.figures.theme import TEXT, PanelGrid, Spec, Style, channel, layer, legend, tooltip
 from mindshare.measures import MEASURES
 from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES
 
@@ -57,7 +57,7 @@ def use_lines(
     models = data[0].models
     several = len(models) > 1
     most = len(models) if several else 1 if options.is_narrow else len(data)
-    grid = Grid.of(len(data) * len(models), options, most=most)
+    grid = PanelGrid.of(len(data) * len(models), options, most=most)
     panels = []
     for row, (one, word) in enumerate(zip(data, SHOWN, strict=True)):
         title = f"{word}: {axis_title(one, own=False).lower()}"
@@ -145,7 +145,7 @@ def _named(rows: list[Row], most: int) -> list[Row]:
 
 def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotOptions) -> Spec:
     effect = axis_title(data)
-    grid = Grid.of(1, options)
+    grid = PanelGrid.of(1, options)
     colours = {"": "#9a9a9a", **series_colours([LOOKS, USES], options.colours)}
     kinds = [kind for kind in colours if any(row["kind"] == kind for row in rows)]
     labels = {kind: kind or "other heads" for kind in kinds}
