@@ -13,7 +13,7 @@ from mindshare.facts import Key, describe, largest, sentence
 from mindshare.facts.cells import charts_of
 from mindshare.facts.find import facts_of, ignored, levels, results
 from mindshare.facts.sentences import FORMS, for_a_paper
-from mindshare.stats import estimate
+from mindshare.stats import contrast, estimate
 from mindshare_checker import Checked, check_description
 from tests.facts.made import CONDITIONS, Made, class_tables, insertion_tables
 from tests.stats.test_uses import effects
@@ -128,6 +128,28 @@ def test_our_own_description_holds(case: int) -> None:
     checked = check_description(describe(tables).text, tables)
     assert [str(one) for one in checked if one.holds is False] == []
     assert any(one.statement.what == "claim" and one.holds for one in checked)
+
+
+def test_the_most_is_meant_among_the_places_that_are_counted() -> None:
+    """One that gains in some layers and loses in others, more there; and charts of two measures."""
+    tables = class_tables(Made(layers=range(8), noise=0.01))
+    masses = {name: tables[f"mass_{name}"] for name in ("Base", "Tuned")}
+    shifts = [0.02, 0.02, 0.02, 0.02, -0.005, -0.005, -0.005, -0.005]
+    star = [row["class"] == "star" for row in masses["Tuned"].to_pylist()]
+    added = [shifts[x] * s for x, s in zip(masses["Tuned"]["layer"].to_pylist(), star, strict=True)]
+    column = masses["Tuned"].schema.get_field_index("mass")
+    mass = [x + y for x, y in zip(masses["Tuned"]["mass"].to_pylist(), added, strict=True)]
+    masses["Tuned"] = masses["Tuned"].set_column(column, "mass", [mass])
+    found = {
+        "summary": estimate(masses),
+        "change": contrast(masses, a="Base", b="Tuned"),
+        "by_part": estimate(masses, "share"),
+    }
+    text = describe(found).markdown
+    assert "less attention than Base" in text
+    assert "relative share: " in text
+    checked = check_description(text, found)
+    assert [str(one) for one in checked if one.holds is False] == []
 
 
 def test_a_claim_that_cannot_be_read_is_told() -> None:

@@ -10,7 +10,7 @@ import pytest
 from mindshare.facts import Fact, Key, describe, find, sentence
 from mindshare.facts.describe import NO_CLAIM
 from mindshare.report import prepare
-from mindshare.report.blocks import Bullets, Details, Heading, NumberTable, Term
+from mindshare.report.blocks import Attached, Bullets, Details, Heading, NumberTable, Term
 from mindshare.report.document import (
     ANSWER,
     CLAIM,
@@ -271,6 +271,15 @@ def test_every_topic_and_every_figures_numbers_are_folded_away(
         inside = [part.parts for part in made.folded["numbers"] if isinstance(part, Details)]
         tables = [t for parts in inside for t in parts if isinstance(t, NumberTable) and t.csv]
         assert [table.csv for table in tables] == [figure.file("csv") for figure in one.figures]
+
+
+def test_a_description_travels_with_the_numbers(both: Document) -> None:
+    files = [part for part in both.parts if isinstance(part, Attached)]
+    described = {part.name: part.text for part in files if part.name.startswith("description")}
+    assert set(described) == {"description-1.md", "description-2.md"}
+    for text in described.values():
+        assert text.startswith("## Overview\n\n- ")
+        assert "## Key observations" in text
 
 
 def test_findings_of_the_study_stand_with_the_numbers(saved: dict[str, SavedResults]) -> None:

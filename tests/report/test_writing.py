@@ -377,6 +377,7 @@ def test_nothing_of_the_folder_but_its_charts_is_written(
     assert names == own | {
         "report.html",
         "report.md",
+        "description.md",
         "manifest.json",
         "study.toml",
         "prompts.jsonl",

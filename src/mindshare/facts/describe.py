@@ -81,6 +81,14 @@ class Description:
         parts = ["\n".join([title, *said]) for title, said in self.sections.items()]
         return "\n\n".join(parts) + "\n"
 
+    @property
+    def markdown(self) -> str:
+        parts = [
+            f"## {title}\n\n" + "\n".join(f"- {one}" for one in said)
+            for title, said in self.sections.items()
+        ]
+        return "\n\n".join(parts) + "\n"
+
 
 def describe(tables: Tables) -> Description:
     """What the tables of a folder of results say, and what can be told from it.
@@ -89,13 +97,17 @@ def describe(tables: Tables) -> Description:
     need the other tables. Several charts are joined section by section; what they share is said
     once.
     """
-    charts = [(numbers, facts_of(numbers)) for numbers in charts_of(tables)]
+    return described([(numbers, facts_of(numbers)) for numbers in charts_of(tables)])
+
+
+def described(charts: Sequence[tuple[Numbers, Sequence[Fact]]]) -> Description:
+    """The same of charts whose facts were found already."""
     claimed = claims([fact for _, facts in charts for fact in facts])
-    described = [_sections(numbers, facts, claimed) for numbers, facts in charts]
+    every = [_sections(numbers, facts, claimed) for numbers, facts in charts]
     return Description(
         {
-            title: tuple(dict.fromkeys(said for sections in described for said in sections[title]))
-            for title in described[0]
+            title: tuple(dict.fromkeys(said for sections in every for said in sections[title]))
+            for title in every[0]
         }
     )
 
@@ -314,6 +326,8 @@ def _class_details(numbers: Numbers) -> Iterator[str]:
     )
     if len(close) < len(numbers.places):
         yield f"{len(close)} of {len(numbers.places)}: the ends, and where a number is extreme."
+    # A folder can hold charts of several measures of the same classes.
+    measured = "" if numbers.measure == "mass" else f", {word(numbers.measure)}"
     for place, (lead, key) in product(close, keys.items()):
         signed = key.against is not None
         values = [
@@ -322,7 +336,7 @@ def _class_details(numbers: Numbers) -> Iterator[str]:
             if (n := numbers.get(replace(key, token_class=token_class).at(place))) is not None
         ]
         if values:
-            yield _line(f"{where(place)}, {lead}", values)
+            yield _line(f"{where(place)}, {lead}{measured}", values)
 
 
 # Insertions.

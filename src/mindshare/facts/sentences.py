@@ -190,6 +190,14 @@ def _at(fact: Fact) -> str:
     return "" if fact.places == (OVERALL,) else f" in {wheres(fact.places, fact.of)}"
 
 
+def _nowhere(fact: Fact) -> str:
+    """Behind a `not`, which "in all layers" would leave open: not in all, or not in any?"""
+    if len(fact.places) < fact.of or fact.of < 2:
+        return _at(fact)
+    noun = "head" if any(head is not None for _, head in fact.places) else "layer"
+    return f" in either {noun}" if fact.of == 2 else f" in any of {fact.of} {noun}s"
+
+
 @_form
 def _change(fact: Fact) -> Sentence:
     subject, (place, number) = fact.subject, fact.farthest
@@ -220,7 +228,7 @@ def _equivalent(fact: Fact) -> Sentence:
     number = max(fact.numbers, key=lambda n: max(abs(n.low or 0.0), abs(n.high or 0.0)))
     if not any(n.has_interval or n.value for n in fact.numbers):
         return Sentence(
-            f"{_what(fact.subject)} does not differ {_between(fact.subject)}{_at(fact)}"
+            f"{_what(fact.subject)} does not differ {_between(fact.subject)}{_nowhere(fact)}"
         )
     what, small = _what(fact.subject), f"differs by less than 10 % {_between(fact.subject)}"
     most = value(number, fact.subject.measure, sign=True)
@@ -230,7 +238,7 @@ def _equivalent(fact: Fact) -> Sentence:
 @_form
 def _not_significant(fact: Fact) -> Sentence:
     subject = fact.subject
-    text = f"{_what(subject)} does not differ significantly {_between(subject)}{_at(fact)}"
+    text = f"{_what(subject)} does not differ significantly {_between(subject)}{_nowhere(fact)}"
     if len(fact.numbers) == 1:
         return Sentence(f"{text}: {value(*fact.numbers, subject.measure, sign=True)}", fact.numbers)
     if any(number.detectable_family is None for number in fact.numbers):
@@ -309,7 +317,7 @@ def _no_effect(fact: Fact) -> Sentence:
     claim = f"hiding {name(subject.token_class)} {_HIDING[subject.measure][2]} significantly"
     size = value(number, subject.measure, sign=subject.measure not in ("kl", "flip"))
     most = f"at most {size} in {where(place)}" if len(fact.places) > 1 else size
-    return Sentence(f"{claim}{_at(fact)}: {most}", (number,))
+    return Sentence(f"{claim}{_nowhere(fact)}: {most}", (number,))
 
 
 @_form

@@ -298,7 +298,7 @@ def again(saved: SavedResults, *, number: int | None = None) -> list[Block]:
     """The study file and the one command; `number` keeps the files of several results apart."""
     if saved.study is None:
         return _without_file(saved)
-    names = [_numbered(name, number) for name in (STUDY, PROMPTS)]
+    names = [numbered(name, number) for name in (STUDY, PROMPTS)]
     study = saved.study.replace(f'"{PROMPTS}"', f'"{names[1]}"')
     parts: list[Block] = [
         Paragraph("Save the study file and its prompts in one folder, and run in it:"),
@@ -326,7 +326,7 @@ def _without_file(saved: SavedResults) -> list[Block]:
     return [*made, Details("The definition of what was measured", (Pairs(pairs),))]
 
 
-def _numbered(name: str, number: int | None) -> str:
+def numbered(name: str, number: int | None) -> str:
     """study.toml → study-2.toml"""
     stem, dot, ending = name.partition(".")
     return name if number is None else f"{stem}-{number}{dot}{ending}"

@@ -17,12 +17,13 @@ from pathlib import Path
 
 from mindshare.facts import Fact, largest, sentence
 from mindshare.facts.cells import charts_of
-from mindshare.facts.describe import NO_CLAIM, interpretation
+from mindshare.facts.describe import NO_CLAIM, described, interpretation
 from mindshare.facts.find import claims, facts_of
 from mindshare.facts.sentences import APPROXIMATE, count, listed, word
 from mindshare.measures import MEASURES
-from mindshare.report.appendix import again, methods, origin, prompts_shown
+from mindshare.report.appendix import again, methods, numbered, origin, prompts_shown
 from mindshare.report.blocks import (
+    Attached,
     Block,
     Bullets,
     Details,
@@ -207,14 +208,14 @@ def chapter(saved: SavedResults, *, number: int | None = None) -> Chapter:
 def _chapter(saved: SavedResults, number: int | None) -> Chapter:
     end = "" if number is None else f"-{number}"
     pictures = [replace(one, anchor=f"figure-{one.name}{end}") for one in saved.figures]
-    charts = charts_of(saved.tables)
-    found = [fact for numbers in charts for fact in claims(facts_of(numbers))]
+    charts = [(numbers, facts_of(numbers)) for numbers in charts_of(saved.tables)]
+    found = claims([fact for _, facts in charts for fact in facts])
     first = largest(found)  # of each class, by size
     facts = [*first, *(fact for fact in found if fact not in first)]
     main, supporting, gallery = _arranged(pictures, _shows(facts[0], pictures) if facts else "")
     few = _few(saved)
     # A folder can hold several charts: what one of them claims, the others do not deny.
-    limits = dict.fromkeys(limit for one in charts for limit in interpretation(one, found))
+    limits = dict.fromkeys(limit for one, _ in charts for limit in interpretation(one, found))
     if few:  # which says it already
         limits.pop(NO_CLAIM, None)
     return Chapter(
@@ -233,7 +234,10 @@ def _chapter(saved: SavedResults, number: int | None) -> Chapter:
         folded={
             "methods": tuple(methods(saved)),
             "prompts": tuple(prompts_shown(saved)),
-            "numbers": tuple(_numbers(saved)),
+            "numbers": (
+                *_numbers(saved),
+                Attached(numbered("description.md", number), described(charts).markdown),
+            ),
             "origin": tuple(origin(saved)),
             "again": tuple(again(saved, number=number)),
         },
