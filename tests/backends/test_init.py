@@ -89,7 +89,8 @@ def _command(run: Path, folder: Path, on: str, workers: int, *, pause: float) ->
 
 
 def _killed_midway(run: Path, folder: Path, on: str, workers: int) -> None:
-    command = _command(run, folder, on, workers, pause=0.3)
+    # It is killed while it waits after its first batch, however slow this process is to see that.
+    command = _command(run, folder, on, workers, pause=60)
     before = set(Path("/tmp").glob("mindshare-ray-*"))
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdout is not None

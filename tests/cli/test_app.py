@@ -93,7 +93,7 @@ def test_an_interrupt_is_no_traceback(place: Path, command: list[str]) -> None:
     )
     with pipe.open("wb"):  # returns when the command has opened it, so it is at work
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert err.strip() == "mindshare: stopped"
 

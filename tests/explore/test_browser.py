@@ -57,7 +57,7 @@ def page(chromium: Any, server: Server) -> Iterator[Open]:
         own = ("http://127.0.0.1", "data:", "blob:", "file:")
         context.route(lambda url: not url.startswith(own), lambda route: route.abort())
         one = context.new_page()
-        one.set_default_timeout(15_000)
+        one.set_default_timeout(60_000)
         one.on("console", lambda m: None if refused in m.text else troubles.append(m.text))
         one.on("pageerror", lambda error: troubles.append(str(error)))
         one.on("requestfailed", lambda r: None if r.url.startswith(own) else troubles.append(r.url))
@@ -72,7 +72,7 @@ def page(chromium: Any, server: Server) -> Iterator[Open]:
 
 def until(page: Any, condition: str) -> None:
     """Wait for an expression; asked from outside, as the page's policy allows no `eval`."""
-    end = time.monotonic() + 15
+    end = time.monotonic() + 60
     while not page.evaluate(f"() => Boolean({condition})"):
         assert time.monotonic() < end, condition
         page.wait_for_timeout(15)

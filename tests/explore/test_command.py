@@ -42,9 +42,9 @@ def ask(address: str, token: str, path: str, body: object = None) -> object:
     data = None if body is None else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{address}{path}", data, headers)
-    for _ in range(200):
+    for _ in range(3_000):
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 content = answer.read()
                 return json.loads(content) if path.startswith("/api") else content
         except urllib.error.HTTPError:
@@ -59,7 +59,7 @@ def test_results_are_there_and_an_interrupt_ends_it(results: Path) -> None:
         assert b"mind-explorer" in ask(address, token, "/")  # type: ignore[operator]
         assert len(ask(address, token, "/api/state")["prompts"]) == 8  # type: ignore[index]
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(300) == 0
 
 
 @pytest.mark.slow  # two processes with a model; test_session has the same in one process

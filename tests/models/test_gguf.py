@@ -218,7 +218,7 @@ def test_a_list_longer_than_the_file_is_refused_at_once(tmp_path: Path, length: 
 
 def test_two_processes_at_once(shared_gguf: Path) -> None:
     both = [_run(_CONVERT, shared_gguf), _run(_CONVERT, shared_gguf)]
-    said = [process.communicate(timeout=120) for process in both]
+    said = [process.communicate(timeout=600) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert said[0][0] == said[1][0]
     assert "model.safetensors" in said[0][0]
@@ -244,7 +244,7 @@ except ModelFileError as error:
 
 def test_a_disk_that_fills_up_leaves_nothing(shared_gguf: Path) -> None:
     done = _run(_CONVERT_ON_A_FULL_DISK, shared_gguf)
-    said, _ = done.communicate(timeout=120)
+    said, _ = done.communicate(timeout=600)
     assert re.search(r"could not be converted.* MB are free", said, re.DOTALL), said
     assert "MINDSHARE_CACHE" in said
     assert _leftovers() == []

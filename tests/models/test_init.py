@@ -14,4 +14,4 @@ assert not heavy, heavy
 
 
 def test_listing_models_imports_nothing_heavy() -> None:
-    subprocess.run([sys.executable, "-c", _CHECK], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", _CHECK], check=True, timeout=600)

@@ -150,7 +150,7 @@ def _kill_while_it_writes(folder: Path, kills: int) -> None:
             process.stdout.readline()
         timer = threading.Timer(chance.uniform(0, 0.1), process.send_signal, [signal.SIGKILL])
         timer.start()
-        said, errors = process.communicate(timeout=60)
+        said, errors = process.communicate(timeout=600)
         assert process.returncode == -signal.SIGKILL, errors
         lines = [int(line) for line in said.splitlines() if line.strip().isdigit()]
         if kill % 5:

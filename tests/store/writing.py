@@ -51,7 +51,7 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
 def told_by(code: str, *arguments: object) -> str:
     """What another process says; it has to end well."""
     process = start(code, *arguments)
-    said, errors = process.communicate(timeout=120)
+    said, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     return said
 

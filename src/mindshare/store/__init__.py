@@ -13,12 +13,11 @@ Results are bytes here, and tables are tables: nothing in this package knows att
 from __future__ import annotations
 
 from mindshare.store.finaliser import Finaliser, figure_names, into_run, is_run, run_lock
+from mindshare.store.progress import Progress, ProgressNumbers
 from mindshare.store.reader import Done, Planned, RunReader
 from mindshare.store.status import (
     PHASES,
     Listed,
-    Progress,
-    ProgressNumbers,
     RunComparison,
     RunStatus,
     Sets,

@@ -26,8 +26,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
-from mindshare.store import database
-from mindshare.store.database import DATABASE, WriterProcess, damaged, sqlite_errors
+from mindshare.store.database import (
+    DATABASE,
+    WriterProcess,
+    damaged,
+    open_to_read,
+    sqlite_errors,
+)
 
 _ITEMS_PER_QUERY = 500
 _RESULTS_HELD = 32  # items whose results are in memory at once
@@ -94,7 +99,7 @@ class RunReader:
     @classmethod
     def at(cls, folder: str | Path) -> RunReader:
         """Look at the run in a folder, whether it is finished, stopped, or being written."""
-        return RunReader(Path(folder), database.open_to_read(Path(folder) / DATABASE))
+        return RunReader(Path(folder), open_to_read(Path(folder) / DATABASE))
 
     def __enter__(self) -> Self:
         return self

@@ -23,13 +23,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import OutputError, PromptError
-from mindshare.store import database
 from mindshare.store.database import (
     DATABASE,
     WriterProcess,
+    check_whole,
+    create,
     lock_run,
     locked_by,
+    open_to_write,
+    package_versions,
+    remove,
     sqlite_errors,
+    unwritable,
 )
 from mindshare.store.finaliser import invalidate, prepare
 from mindshare.store.reader import (
@@ -86,7 +91,7 @@ class RunWriter(RunReader):
             return _open_locked(folder, through_json(definition), lock, replace=replace)
         except OSError as error:
             lock.release()
-            raise database.unwritable(folder, error.strerror or str(error)) from error
+            raise unwritable(folder, error.strerror or str(error)) from error
         except BaseException:
             lock.release()
             raise
@@ -176,7 +181,7 @@ class RunWriter(RunReader):
         """Refuse a run that measures something else; check in full what a killed process left."""
         last = self.session()
         if last is not None and last.ended is None:
-            database.check_whole(self.path, self._connection)
+            check_whole(self.path, self._connection)
         if not self.empty:
             _require_same(self, definition)
         writer, now, text = WriterProcess.here(), time.time(), as_json(definition)
@@ -190,7 +195,7 @@ class RunWriter(RunReader):
                 "INSERT INTO session (started, updated, pid, host, born, versions) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 *(now, now, writer.pid, writer.host, writer.born),
-                as_json(database.package_versions()),
+                as_json(package_versions()),
             )
 
     def _duplicate(self, model: int, prompt: Planned) -> PromptError:
@@ -269,11 +274,11 @@ def _open_locked(
     path = folder / DATABASE
     if replace:
         invalidate(folder)
-        database.remove(path)
+        remove(path)
     if not os.path.exists(path):
-        versions = as_json(database.package_versions())
-        database.create(path, {"definition": as_json(definition), "versions": versions})
-    run = RunWriter(folder, database.open_to_write(path), lock)
+        versions = as_json(package_versions())
+        create(path, {"definition": as_json(definition), "versions": versions})
+    run = RunWriter(folder, open_to_write(path), lock)
     try:
         run._begin(definition)
     except BaseException:
