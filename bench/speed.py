@@ -26,7 +26,7 @@ from mindshare.study import (
     InsertionStudy,
     build_insertion_study,
     build_study,
-    measure_insertion,
+    measure,
 )
 from mindshare.study.backend import LocalBackend
 from mindshare.study.encoding import encode_versions
@@ -102,7 +102,7 @@ def insertion(problems: int = 20, rounds: int = 3) -> Times:
     loaded = mindshare.load("smollm2")
     prompts = problem_prompts(problems)
     study = build_insertion_study("/ *55", against="random-sentence")
-    measure_insertion(loaded, prompts[:1], study)  # the self-check runs once a model type
+    measure(loaded, prompts[:1], study=study)  # the self-check runs once a model type
     times: Times = {"plain": [], "insertion": []}
     for _ in range(rounds):
         ways = [_one_problem(loaded, prompt, study) for prompt in prompts]
@@ -202,6 +202,6 @@ def _one_problem(
             run()
 
     def measured() -> None:
-        measure_insertion(loaded, prompt, study)
+        measure(loaded, prompt, study=study)
 
     return {"plain": plain, "insertion": measured}

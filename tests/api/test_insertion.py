@@ -28,7 +28,7 @@ from mindshare.errors import ModelFileError, PromptError, SelectionError
 from mindshare.figures import FORMATS
 from mindshare.models import LoadedModel, load, wrap
 from mindshare.prompts import Prompt
-from mindshare.study import build_insertion_study, measure_insertion
+from mindshare.study import build_insertion_study, measure
 from mindshare.tables import table
 
 from ..models import tiny
@@ -60,7 +60,7 @@ def test_each_model_reads_with_its_own_tokenizer(two: Chart, base: LoadedModel) 
     assert [row["condition"] for row in first] == [row["condition"] for row in second]
     assert first[2]["n_inserted"] > second[2]["n_inserted"]  # ## is one token there
     study = build_insertion_study("#*8,12", against="random-sentence", at="before:map")
-    alone = measure_insertion(base, PROMPTS[0], study)
+    alone = measure(base, PROMPTS[0], study=study)
     rows = [row for row in two.tables["sequence_A"].to_pylist() if row["prompt"] == "one"]
     assert rows == alone.table("sequence").to_pylist()
 

@@ -13,7 +13,7 @@ import torch
 
 from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
-from mindshare.study import build_insertion_study, measure_insertion
+from mindshare.study import build_insertion_study, measure
 from tests.journeys.conftest import Shell
 
 SYSTEM = "You are a careful tutor. Reason step by step."
@@ -101,7 +101,7 @@ def test_a_run_at_the_start_scales_the_first_layer_by_what_is_retained(
     smollm2: LoadedModel,
 ) -> None:
     prompt = Prompt.from_text(f" {QUESTION}")
-    found = measure_insertion(smollm2, prompt, build_insertion_study(" /*30", at="start"))
+    found = measure(smollm2, prompt, study=build_insertion_study(" /*30", at="start"))
     places = found.table("places").to_pylist()
     ids = {c: [r["token_id"] for r in places if r["condition"] == c] for c in ("without", "/ ×30")}
     pairs = np.array(

@@ -17,7 +17,7 @@ import torch
 from mindshare.models import LoadedModel, wrap
 from mindshare.prompts import Prompt
 from mindshare.stats import aligned
-from mindshare.study import build_insertion_study, measure_insertion
+from mindshare.study import build_insertion_study, measure
 from tests.attention import tiny
 from tests.tokens.conftest import build
 
@@ -108,7 +108,7 @@ def _case(seed: int) -> tuple[LoadedModel, Prompt, int, str]:
 def test_aligned_profiles_are_those_of_the_eager_matrices(seed: int) -> None:
     model, prompt, point, run = _case(seed)
     study = build_insertion_study(run, at="before:spot", seed=seed)
-    found = measure_insertion(model, prompt, study)
+    found = measure(model, prompt, study=study)
     inserted = found.table("conditions")["inserted_text"][0].as_py()
     text = prompt.text or ""
     longer = text[:point] + inserted + text[point:]
@@ -138,7 +138,7 @@ def test_the_first_layer_scales_all_keys_after_the_run_alike(kind: str, place: s
     model = _model(kind, tokenizer)
     text = "One two three. Seven red ships sail on."
     prompt = Prompt.from_text(text, {"spot": (14, len(text))})
-    found = measure_insertion(model, prompt, build_insertion_study(" /*9", at=place))
+    found = measure(model, prompt, study=build_insertion_study(" /*9", at=place))
     longer = found.table("conditions")["text"][0].as_py()
     ids = [list(tokenizer(t)["input_ids"]) for t in (text, longer)]
     first = [_eager(model, one)[0] for one in ids]  # [head, query, key]

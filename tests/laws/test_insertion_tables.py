@@ -12,7 +12,7 @@ from mindshare.errors import SelectionError
 from mindshare.models import LoadedModel, wrap
 from mindshare.prompts import Prompt
 from mindshare.stats import same_readers
-from mindshare.study import build_insertion_study, measure_insertion
+from mindshare.study import build_insertion_study, measure
 from mindshare.tables import SCHEMAS
 from tests.attention.tiny import gpt_oss
 from tests.models import tiny
@@ -36,7 +36,7 @@ RESCALED = tuple(("rescaling", name) for name in NUMBERS)
 
 def test_every_table_has_its_columns_and_its_origin(llama: LoadedModel) -> None:
     study = build_insertion_study("/ *3", against="random-sentence")
-    found = measure_insertion(llama, PROMPT, study)
+    found = measure(llama, PROMPT, study=study)
     assert tuple(found.tables) == TABLES
     for name in TABLES:
         one = found.table(name)
@@ -202,7 +202,7 @@ def test_versions_share_passes(llama: LoadedModel) -> None:
     seen: list[int] = []
     study = build_insertion_study("/ *4")
     prompts = [Prompt.from_text(f"one tw{n}", id=str(n)) for n in range(5)]
-    measure_insertion(llama, prompts, study, progress=lambda done, _all: seen.append(done))
+    measure(llama, prompts, study=study, progress=lambda done, _all: seen.append(done))
     assert seen == [0, 5, 10]  # five without the run in one pass, five with it in another
 
 
@@ -218,7 +218,7 @@ def test_how_it_was_made(llama: LoadedModel) -> None:
     study = build_insertion_study("/ *3", against="random-sentence")
     prompts = [PROMPT, Prompt.from_text("one two", id="a")]
     seen: list[tuple[int, int]] = []
-    found = measure_insertion(llama, prompts, study, progress=lambda *done: seen.append(done))
+    found = measure(llama, prompts, study=study, progress=lambda *done: seen.append(done))
     assert seen[-1] == (6, 6)  # three versions a prompt
     assert seen == sorted(seen)
     assert found.provenance["study_hash"] == study.hash

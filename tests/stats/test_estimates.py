@@ -247,13 +247,13 @@ def test_pairing_sees_what_the_means_alone_would_not() -> None:
 
 @levels
 def test_groups_are_resampled_and_flipped_as_one(name: str) -> None:
-    a, b = (np.repeat(drawn(9, seed=i), 2, axis=0) for i in (0, 1))  # every prompt twice
-    groups = {f"p{i:04}": i // 2 for i in range(18)}
+    a, b = (np.repeat(drawn(30, seed=i), 2, axis=0) for i in (0, 1))  # every prompt twice
+    groups = {f"p{i:04}": i // 2 for i in range(60)}
     together, single = compare(name, a, b, groups=groups), compare(name, a[::2], b[::2])
     for one in ("difference", "low", "high", "p_value", "p_family", "detectable"):
         assert column(together, one) == pytest.approx(column(single, one), rel=1e-5), one
-    assert set(together["n_prompts"].to_pylist()) == {18}
-    assert set(together["n_groups"].to_pylist()) == {9}
+    assert set(together["n_prompts"].to_pylist()) == {60}
+    assert set(together["n_groups"].to_pylist()) == {30}
     assert together.schema.metadata[b"mindshare.unit"] == b"group"
 
 

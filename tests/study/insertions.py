@@ -9,7 +9,7 @@ import torch
 
 from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
-from mindshare.study import Measurement, build_insertion_study, measure_insertion
+from mindshare.study import Measurement, build_insertion_study, measure
 from tests.attention.tiny import eager_attentions
 
 TEXT = "Ab cd. Ef gh ij?"
@@ -23,7 +23,7 @@ Cell = tuple[int, int, int]
 def measured(
     model: LoadedModel, insert: Any = "/ *3", prompts: Any = PROMPT, **parts: Any
 ) -> Measurement:
-    return measure_insertion(model, prompts, build_insertion_study(insert, **parts))
+    return measure(model, prompts, study=build_insertion_study(insert, **parts))
 
 
 def eager(model: LoadedModel, text: str) -> list[np.ndarray]:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,8 +49,8 @@ def paired_contrast(
         **found.columns,
         "n_same_sign": (np.sign(differences) == np.sign(found.mean)).sum(0),
         "effect": effect,
-        "detectable": _detectable(found, _single_threshold),
-        "detectable_family": _detectable(found, family.thresholds),
+        "detectable": _detectable(found, None),
+        "detectable_family": _detectable(found, family.threshold),
         "p_value": p_value,
         "p_adjusted": benjamini_hochberg(p_value),
         "p_family": family.p_family,
@@ -93,11 +93,6 @@ def equivalence(a: np.ndarray, b: np.ndarray, options: Resampling, units: np.nda
 class Family:
     p_family: np.ndarray  # [cell]; NaN where a cell has no interval
     threshold: float  # |t| from which p_family is 0.05 or less
-
-    def thresholds(self, found: MeanIntervals, cells: np.ndarray, n: int) -> np.ndarray:
-        """[cell]: what a cell that is picked out must pass, which is the same for all."""
-        del found, n
-        return np.full(len(cells), self.threshold)
 
 
 def family_margins(
@@ -254,12 +249,10 @@ def _single_threshold(found: MeanIntervals, cells: np.ndarray, n: int) -> np.nda
     return np.round(t / _T_STEP) * _T_STEP
 
 
-def _detectable(
-    found: MeanIntervals, threshold: Callable[[MeanIntervals, np.ndarray, int], np.ndarray]
-) -> np.ndarray:
-    """[cell]: the smallest true difference that passes the threshold with 80 % power.
+def _detectable(found: MeanIntervals, threshold: float | None) -> np.ndarray:
+    """[cell]: the smallest true difference whose |t| passes the threshold with 80 % power.
 
-    `threshold` gives the |t| that must be passed, for cells of so many units.
+    None: what a cell must pass that is looked at alone.
     """
     effects = np.full(len(found.mean), np.nan)  # in standard errors
     tail = np.maximum(found.kurtosis, 0) / np.maximum(found.n_effective, 1)
@@ -267,7 +260,10 @@ def _detectable(
     enough &= found.n_effective >= _FEWEST_DETECTABLE
     for n in np.unique(found.n_effective[enough]).tolist():
         cells = np.flatnonzero(enough & (found.n_effective == n))
-        t = threshold(found, cells, n)
+        if threshold is None:
+            t = _single_threshold(found, cells, n)
+        else:
+            t = np.full(len(cells), threshold)
         freedom = _nearest(2 / (2 / (n - 1) + tail[cells]), n)
         for pair in set(zip(t.tolist(), freedom.tolist(), strict=True)):
             if math.isfinite(pair[0]):

@@ -1,7 +1,7 @@
 """Counts that come in over time → pace and time left.
 
-    pace(samples)      of the last minute
-    Progress(show)     counts, pace and time left, inside the process that does the work
+pace(samples)      of the last minute
+Progress(show)     counts, pace and time left, inside the process that does the work
 """
 
 from __future__ import annotations

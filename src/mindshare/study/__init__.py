@@ -25,7 +25,7 @@ from mindshare.study.encoding import (
 )
 from mindshare.study.measurement import Measurement
 from mindshare.study.measurer import Measurer
-from mindshare.study.run import OpenRun, RunFolder, measure, measure_insertion, write_tables
+from mindshare.study.run import OpenRun, RunFolder, measure, write_tables
 from mindshare.study.study import (
     MEASURES,
     AnyStudy,
@@ -69,6 +69,5 @@ __all__ = [
     "check_study",
     "encode_for",
     "measure",
-    "measure_insertion",
     "write_tables",
 ]

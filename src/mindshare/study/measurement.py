@@ -14,13 +14,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.attention.jobs import PromptResult
 from mindshare.errors import MindshareError, PromptError, SelectionError, nearest
 from mindshare.folders import Texts, read_folder, write_folder
+from mindshare.store.database import package_versions
 from mindshare.study.backend import ModelIdentity
 from mindshare.study.effect_rows import Rows
 from mindshare.study.encoding import EncodedPrompt
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_PACKAGES = ("mindshare", "torch", "transformers", "tokenizers", "peft", "pyarrow", "numpy")
 _ROWS = 65_536  # of a table that are made into Arrow at once …
 _PROMPTS = 256  # … or the rows of so many prompts
 _SHOWN = 1_000_000  # rows of a table that are averaged to be shown in a notebook
@@ -245,7 +245,8 @@ class TableMaker:
             "definitions": DEFINITIONS,
             "prompts": self.prompts,
             "seed": None,  # nothing here is random
-            "versions": _versions(),
+            "versions": package_versions()
+            | {"platform": platform.platform(), "pyarrow": version("pyarrow")},
             "run": run,
         }
         if self.count > LISTED:
@@ -284,13 +285,3 @@ _ORDER = (
     *("conditions", "places", "sequence", "retained", "rescaling"),
     *("answers", "effects"),
 )
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "platform": platform.platform()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -29,7 +29,7 @@ from mindshare.store import Progress as RunProgress
 from mindshare.study.encoding import EncodedPrompt, as_loaded
 from mindshare.study.measurement import Measurement, TableMaker
 from mindshare.study.measurer import Measurer, Progress
-from mindshare.study.study import AnyStudy, InsertionStudy, StudyParts, build_study
+from mindshare.study.study import AnyStudy, StudyParts, build_study
 
 _SHOWN = 3  # prompts that were left out, named in a sentence
 BadRows = Literal["stop", "skip"]
@@ -287,8 +287,8 @@ def measure(
     `model` is a LoadedModel, or what `mindshare.load` takes. `prompts` is a text, a Prompt, a list
     of chat messages, several of these, a `DataSource`, a path, or a table in memory (pandas,
     polars, Arrow, `datasets`, a dict of columns), of which `column` holds the prompts if it is not
-    called prompt, text or messages. The definition is a `Study` or an
-    `InsertionStudy`, or the parts of a `Study` by name:
+    called prompt, text or messages. The definition is a `Study`, an
+    `InsertionStudy` or a `KnockoutStudy`, or the parts of a `Study` by name:
     `classes={"hash": "#", "space": "whitespace"}`, `policy="priority"`,
     `measures=["mass", "received", "entropy", "distance"]`, `layers=[0, 16]` or "mean",
     `heads=[0, 1]` or "mean", `queries="all"` (or "last", "span:NAME", "class:NAME", "after:SPAN",
@@ -309,17 +309,3 @@ def measure(
         store = run.results(loaded.name)
         measurer = Measurer.of(loaded, study, store=store, progress=report)
         return write_tables(measurer, source, run)
-
-
-def measure_insertion(
-    model: LoadedModel | str | Any,
-    prompts: Any,
-    study: InsertionStudy,
-    *,
-    progress: Progress | None = None,
-) -> Measurement:
-    """What insertions do to the model's attention: `measure` with an `InsertionStudy`.
-
-    The tables: `conditions`, `places`, `sequence`, `retained` and `rescaling`.
-    """
-    return measure(model, prompts, study=study, progress=progress)

@@ -6,7 +6,7 @@ the window is built, and only so large a one as a viewer can show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -105,27 +105,21 @@ def attention_window(
     )
 
 
-def _range(tokens: object, count: int) -> tuple[int, int]:
+def _range(tokens: Any, count: int) -> tuple[int, int]:
     """(start, stop) from what people pass: None, or two whole numbers."""
-    start, stop = (0, count) if tokens is None else _two_numbers(tokens, count)
-    if not 0 <= start < stop <= count:
-        raise SelectionError(
-            f"tokens {start} to {stop} are no part of the prompt",
-            allowed=f"(first, one past the last) within 0 to {count}",
-        )
-    return start, stop
-
-
-def _two_numbers(tokens: object, count: int) -> tuple[int, int]:
-    values = list(tokens) if isinstance(tokens, Sequence) and not isinstance(tokens, str) else []
     try:
-        start, stop = (index(value) for value in values)
+        start, stop = (0, count) if tokens is None else map(index, tokens)
     except (TypeError, ValueError):
         raise SelectionError(
             f"tokens={tokens!r} is no range of tokens",
             allowed=f"(first, one past the last), whole numbers within 0 to {count}",
             next_step="choose a range, e.g. tokens=(0, 200)",
         ) from None
+    if not 0 <= start < stop <= count:
+        raise SelectionError(
+            f"tokens {start} to {stop} are no part of the prompt",
+            allowed=f"(first, one past the last) within 0 to {count}",
+        )
     return start, stop
 
 
