@@ -14,17 +14,42 @@ if TYPE_CHECKING:
     from mindshare_explore.session import Explorer
 
 _PANEL = "The server"
+What = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[MODEL | RESULTS]...",
+        help="Models ('smollm2', a hub id, a folder, a .gguf file; NAME=MODEL names one), and "
+        "folders of results. (default: smollm2)",
+    ),
+]
+Host = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Where to listen; anything but this machine itself lets others in who know the "
+        "address.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Memory = Annotated[
+    float,
+    typer.Option(
+        metavar="GB", min=0.05, help="For queries and keys that are kept.", rich_help_panel=_PANEL
+    ),
+]
+Keep = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where measured prompts are written, so that a link still opens after a restart. "
+        "(default: a folder in the user's cache)",
+        rich_help_panel=_PANEL,
+    ),
+]
 
 
 def explore(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL | RESULTS]...",
-            help="Models ('smollm2', a hub id, a folder, a .gguf file; NAME=MODEL names one), and "
-            "folders of results. (default: smollm2)",
-        ),
-    ] = None,
+    what: What = None,
     bundle: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write a page that needs no server, and start none."),
@@ -33,36 +58,12 @@ def explore(
     browser: Annotated[
         bool, typer.Option(help="Open the page in the browser.", rich_help_panel=_PANEL)
     ] = True,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Where to listen; anything but this machine itself lets others in who know the "
-            "address.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="0: any.", rich_help_panel=_PANEL)
     ] = 0,
-    memory: Annotated[
-        float,
-        typer.Option(
-            metavar="GB",
-            min=0.05,
-            help="For queries and keys that are kept.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = 2.0,
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where measured prompts are written, so that a link still opens after a restart. "
-            "(default: a folder in the user's cache)",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None,
+    memory: Memory = 2.0,
+    keep: Keep = None,
 ) -> None:
     """Look around: hover a token, paint a class, find the heads that look there.
 

@@ -115,9 +115,9 @@ def _told_of_layers(loaded: LoadedModel, tell: Callable[[], None]) -> Iterator[N
 def effects_in(table: pa.Table, label: str) -> Iterator[dict[str, Any]]:
     """A table `effects` → one effect for each class: measure → mean, low, high [layer, head]."""
     from mindshare.stats import Resampling, estimate
-    from mindshare_explore.results import Grid
+    from mindshare_explore.results import LayerHeadGrid
 
-    grid = Grid.of(table)
+    grid = LayerHeadGrid.of(table)
     names = [
         name
         for name in at_level("effect")

@@ -119,11 +119,11 @@ class SavedPrompt(ExplorerSource):
         return self._mine("effects") if mass is None else mass
 
     @cached_property
-    def _grid(self) -> Grid:
+    def _grid(self) -> LayerHeadGrid:
         table = self._mine("heads") if self._by_class is None else self._by_class
         if table is None:
             raise OutputError(f"{self.folder.path} has no numbers of prompt {self.prompt}")
-        return Grid.of(table)
+        return LayerHeadGrid.of(table)
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -214,14 +214,14 @@ class SavedPrompt(ExplorerSource):
 
 
 @dataclass(frozen=True)
-class Grid:
+class LayerHeadGrid:
     """Rows by layer and head → arrays [layer, head(, class)]."""
 
     layers: tuple[Any, ...]
     heads: tuple[Any, ...]
 
     @classmethod
-    def of(cls, table: pa.Table) -> Grid:
+    def of(cls, table: pa.Table) -> LayerHeadGrid:
         def values(name: str) -> tuple[Any, ...]:
             found = table[name].unique().to_pylist()
             return tuple(sorted(found, key=lambda one: (one is None, one)))
@@ -271,8 +271,8 @@ class SavedCondition(SavedPrompt):
         return f"{self.folder.path.name}: {self._name}"
 
     @cached_property
-    def _grid(self) -> Grid:
-        return Grid.of(self._table)
+    def _grid(self) -> LayerHeadGrid:
+        return LayerHeadGrid.of(self._table)
 
     def given_classes(self) -> list[dict[str, str]]:
         return []
