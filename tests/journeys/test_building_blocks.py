@@ -94,6 +94,6 @@ def test_the_study_says_what_changed(folder: Path) -> None:
     from mindshare_recipes.building_blocks import run_study
 
     said = run_study("smollm2", "smollm2-phys", out=folder / "study", n=18)
-    assert any("Mean of layers 17–21: " in sentence for sentence in said)
+    assert any("In the mean of layers 17–21, " in sentence for sentence in said)
     pictures = {file.stem for file in (folder / "study").glob("*.png")}
     assert pictures == {"shares", "shares_all_layers", "system_or_maps", "heads_maps_change"}

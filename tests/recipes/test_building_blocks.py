@@ -78,7 +78,7 @@ def test_the_answer_is_made_from_the_numbers(ran: tuple[Path, list[str]]) -> Non
     place, said = ran
     rows = pq.read_table(place / "in_the_middle.parquet").to_pylist()
     (maps,) = [row for row in rows if row["class"] == "maps"]
-    assert said[1].startswith("Mean of layers 2: ")
+    assert said[1].startswith("In the mean of layers 2, ")
     (number,) = said[1].numbers  # type: ignore[attr-defined]
     assert (number.value, number.low) == (maps["difference"], maps["low"])
 
@@ -181,7 +181,9 @@ def said(n: int, **effect: float) -> list[str]:
 def test_a_planted_change_is_told_where_it_is() -> None:
     method, answer, *rest = said(24, star=0.2)
     assert "24 held-out maps" in method
-    assert answer.startswith("Mean of layers 2–3: the attention share of maps differs by less than")
+    assert answer.startswith(
+        "In the mean of layers 2–3, the attention share of maps differs by less than"
+    )
     (star,) = [s for s in rest if " star " in s]
     assert star.startswith("tuned gives star more attention than base in layers 2–3")
     assert not any("hash" in s or "space" in s for s in rest)  # what says nothing is left out
