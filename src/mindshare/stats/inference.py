@@ -235,7 +235,7 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
 # that of normal numbers with fewer degrees of freedom. Skewed ones must pass what the correction
 # for skewness asks for on the side of their mean. Few units show too little of a long tail, so what
 # they show of it counts for more: `_TAIL` / units − 1 standard errors for each kurtosis / n. By
-# simulation, that brings all shapes in docs/promises.md from 74 to 79 up to 78 to 82 of 100.
+# simulation, that brings the shapes in docs/promises.md from 74 to 79 up to 77 to 83 of 100.
 
 _FREEDOM = (3, 4, 5, 6, 8, 10, 12, 16, 20, 28, 40, 60, 100, 200, 400)  # a root for each is enough
 _T_STEP = 0.2  # likewise, of thresholds
