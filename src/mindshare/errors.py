@@ -17,12 +17,15 @@ MindshareError
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from errno import EDQUOT, EFBIG, EIO, ENOSPC
-from functools import lru_cache
+from functools import lru_cache, wraps
+from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
 
 NO_ROOM = (ENOSPC, EDQUOT, EFBIG, EIO)  # of an OSError: nothing more can be written
 _CHARACTERS, _LINES = 1000, 12  # of one part of a message: all of them are a screenful
@@ -131,7 +134,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
+_WORDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    Path: "a path",
+}
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def require_types(values: Any) -> None:
@@ -144,6 +155,46 @@ def require_types(values: Any) -> None:
         value = getattr(values, name)
         if not _fits(value, hint):
             raise SelectionError(f"{name}={value!r} can't be read", allowed=_in_words(hint))
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """The same function; arguments of another type than it declares are refused by their names.
+
+    None stands for what a keyword's default is. What a type says nothing about is left to others.
+    """
+    code = function.__code__
+    by_place = code.co_varnames[: code.co_argcount]
+
+    @wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> T:
+        hints = _declared(function)
+        for name, value in (dict(zip(by_place, given, strict=False)) | named).items():
+            if value is None and name not in by_place:
+                continue
+            if name in hints and not _fits(value, hints[name]):
+                raise SelectionError(
+                    f"{name}={value!r} can't be read", allowed=_in_words(hints[name])
+                )
+        return function(*given, **named)
+
+    return call
+
+
+@lru_cache(maxsize=64)
+def _declared(function: Any) -> dict[str, Any]:
+    """Types by name, those of `**parts: Unpack[…]` too; without types that are not imported."""
+    found: dict[str, Any] = {}
+    for name, written in function.__annotations__.items():
+        with suppress(NameError):
+            hint = eval(written, function.__globals__)
+            if get_origin(hint) is not Unpack:
+                found[name] = hint
+                continue
+            for part, ref in get_args(hint)[0].__annotations__.items():
+                with suppress(NameError):
+                    home = vars(sys.modules[ref.__forward_module__])
+                    found[part] = eval(ref.__forward_arg__, home)
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -161,6 +212,16 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, Mapping) and all(
             _fits(name, key) and _fits(one, content) for name, one in value.items()
         )
+    if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
+        return callable(value)
+    if origin is not None and issubclass(origin, Iterable):  # numpy's arrays are no sequences
+        listed = isinstance(value, list | tuple if origin is tuple else Iterable)
+        if not listed or isinstance(value, Mapping):
+            return False
+        alike = isinstance(value, str | list | tuple) and len(set(parts) - {...}) == 1
+        return not alike or all(_fits(one, parts[0]) for one in value)
+    if hint is Any or getattr(hint, "_is_protocol", False):
+        return True
     if hint in (int, float):
         whole = hasattr(value, "__index__") and not isinstance(value, bool)  # numpy's, too
         return whole or (hint is float and isinstance(value, float))
@@ -172,4 +233,8 @@ def _in_words(hint: Any) -> str:
         return " or ".join(_in_words(part) for part in get_args(hint) if part is not NoneType)
     if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
         return f"{{name: {_in_words(get_args(hint)[1])}}}"
+    if get_origin(hint) is not None and issubclass(get_origin(hint), Callable):  # type: ignore[arg-type]
+        return "a function"
+    if get_origin(hint) is not None and issubclass(get_origin(hint), Iterable):
+        return "a list of " + " or ".join(map(_in_words, get_args(hint)[:1]))
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, cast
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.comparison import Comparison, Progress, compare
 from mindshare.api.likes import Preset, liked, preset
-from mindshare.errors import SelectionError, nearest
+from mindshare.errors import SelectionError, checked, nearest
 from mindshare.facts import Sentence, in_short
 from mindshare.figures import (
     FORMATS,
@@ -33,6 +33,7 @@ from mindshare.figures import (
     save_figures,
 )
 from mindshare.figures import head_map as draw_head_map
+from mindshare.folders import Texts
 from mindshare.measures import MEASURES, Measure, at_level
 from mindshare.naming import file_word
 from mindshare.stats import Resampling, estimate, ranked
@@ -51,7 +52,6 @@ from mindshare.tables import ONE_BASED, one_based, table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from mindshare.folders import Texts
     from mindshare.study import Measurement
 
 TOP = 5  # differences between two models that are listed
@@ -84,6 +84,7 @@ class Chart:
             "text/plain": "\n".join([repr(self), *self.findings]),
         }
 
+    @checked
     def save(
         self,
         folder: str | Path,
@@ -195,6 +196,7 @@ class Definitions(StudyParts, Drawing, Pairing, RunParts, total=False):
     like: str | None  # "seed-000": the published chart's own picture, of `shares`
 
 
+@checked
 def shares(
     models: Any, prompts: Any, *, measure: str = "mass", **parts: Unpack[Definitions]
 ) -> Chart:
@@ -213,6 +215,7 @@ def shares(
     return run_analysis(analysis, models, prompts, given)
 
 
+@checked
 def head_map(
     models: Any,
     prompts: Any,

@@ -17,7 +17,7 @@ from mindshare.api.candidates import Candidate
 from mindshare.api.charts import Analysis, Chart, Drawing, RunParts, chosen_look, run_analysis
 from mindshare.api.comparison import Comparison
 from mindshare.api.likes import condition_names, liked, preset
-from mindshare.errors import SelectionError, nearest
+from mindshare.errors import SelectionError, checked, nearest
 from mindshare.facts import alignment_notes, insertion_findings
 from mindshare.figures import (
     Figure,
@@ -89,6 +89,7 @@ class InsertionParts(Drawing, RunParts, total=False):
     like: str | None  # "seed-003" or "seed-004": the published chart's own picture
 
 
+@checked
 def insertion(
     models: Any,
     prompts: Any,

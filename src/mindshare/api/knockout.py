@@ -22,7 +22,7 @@ from mindshare.api.charts import (
 )
 from mindshare.api.comparison import Comparison
 from mindshare.attention.jobs import LOGITS
-from mindshare.errors import SelectionError, nearest
+from mindshare.errors import SelectionError, checked, nearest
 from mindshare.facts.find import claims, find
 from mindshare.facts.sentences import sentence
 from mindshare.figures import (
@@ -80,6 +80,7 @@ class KnockoutDefinitions(KnockoutParts, Drawing, RunParts, total=False):
     tell: Callable[[str], None]  # is told what a request will cost, before it starts
 
 
+@checked
 def knockout(
     models: Any,
     prompts: Any,

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart, Drawing, chosen_look
 from mindshare.api.comparison import Progress
-from mindshare.errors import PromptError
+from mindshare.errors import PromptError, checked
 from mindshare.facts.parts import FIRST, part_sentences
 from mindshare.figures import Figure, PartBarsOptions, TokenStripOptions, part_bars, received_strip
 from mindshare.naming import file_word
@@ -37,6 +37,7 @@ class PartsDefinition(Drawing, total=False):
     progress: Progress
 
 
+@checked
 def parts(models: Any, prompts: Any, **how: Unpack[PartsDefinition]) -> Chart:
     """How much attention each part of a prompt gets, and what is ignored.
 

@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from mindshare.errors import MindshareError, OutputError
+from mindshare.errors import MindshareError, OutputError, checked
 from mindshare.figures.colours import FAINT
 from mindshare.figures.render import Drawn, csv_bytes, draw, page, parquet_bytes, printed
 from mindshare.figures.selection import metadata
@@ -67,6 +67,7 @@ class Figure:
     def __repr__(self) -> str:
         return f"Figure({self.name}: {self.title}; {self.table.num_rows} numbers)"
 
+    @checked
     def save(
         self,
         folder: str | Path,

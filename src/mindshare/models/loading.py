@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from mindshare.errors import AdapterError, ModelError, ModelNotFoundError
+from mindshare.errors import AdapterError, ModelError, ModelNotFoundError, checked
 from mindshare.models.facts import AttentionFacts, attention_facts, context_length_of
 from mindshare.models.files import files_fingerprint, sampled_fingerprint, weight_files
 from mindshare.models.gguf import (
@@ -110,6 +110,7 @@ class _Parts:
         return self.folder, *self.adapters
 
 
+@checked
 def load(
     ref: str | Path,
     *,

@@ -203,7 +203,7 @@ def checked_device(device: Any, device_map: Any) -> Any:
     try:
         chosen = torch.device(device)
         torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
         raise ModelError(
             f"the device {str(device)!r} is not usable: {_first_line(error)}",
             allowed="cpu, or cuda, cuda:1, mps, … where this torch finds them",

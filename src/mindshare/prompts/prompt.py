@@ -72,6 +72,14 @@ class Prompt:
     def __post_init__(self) -> None:
         if (self.text is None) == (self.messages is None):
             raise PromptError("a prompt is either a text or a chat", allowed="exactly one of both")
+        if not isinstance(self.spans, Mapping):
+            raise PromptError(f"spans={self.spans!r} can't be read", allowed="{name: (start, end)}")
+        turns = () if self.messages is None else self.messages
+        if not isinstance(turns, Sequence) or not all(isinstance(one, Message) for one in turns):
+            raise PromptError(
+                f"messages={turns!r} can't be read",
+                allowed="Messages; Prompt.from_chat takes dicts with role and content",
+            )
         if self.messages is not None and not self.messages:
             raise PromptError("the chat has no messages", allowed="at least one message")
         if self.messages and not any(message.content for message in self.messages):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.attention.jobs import PromptResult
-from mindshare.errors import MindshareError, PromptError, SelectionError, nearest
+from mindshare.errors import MindshareError, PromptError, SelectionError, checked, nearest
 from mindshare.folders import Texts, read_folder, write_folder
 from mindshare.store.database import package_versions
 from mindshare.study.backend import ModelIdentity
@@ -115,6 +115,7 @@ class Measurement:
         frame.attrs["definitions"] = {c: DEFINITIONS[c] for c in frame.columns}
         return frame
 
+    @checked
     def save(
         self,
         path: str | Path,
@@ -145,6 +146,7 @@ class Measurement:
         return cls(tables, manifest)
 
 
+@checked
 def read(path: str | Path) -> Measurement:
     """A saved measurement, with its tables and provenance; needs no model."""
     return Measurement.read(path)

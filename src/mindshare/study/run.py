@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
 from mindshare.attention.jobs import Job, Layers, PromptResult, pack, unpack
-from mindshare.errors import MindshareError, SelectionError
+from mindshare.errors import MindshareError, SelectionError, checked
 from mindshare.folders import Texts
 from mindshare.models import LoadedModel
 from mindshare.naming import layer_ranges
@@ -272,6 +272,7 @@ def write_tables(measurer: Measurer, prompts: PromptSource, run: OpenRun) -> Mea
     return Measurement.read(run.folder)
 
 
+@checked
 def measure(
     model: LoadedModel | str | Any,
     prompts: Any,
