@@ -237,9 +237,9 @@ def _figures(tables: Mapping[str, pa.Table], layers: Sequence[int], *, heads: in
     segments = ClassBarsOptions(
         name="system_or_maps",
         width="page",
-        class_order=tuple(reversed(SEGMENTS)),
+        class_order=SEGMENTS,  # the maps on top: theirs is the share that is drawn
         first_colour=len(GLYPHS),  # other classes, other colours
-        title="Share of the system prompt and of the maps, by layer",
+        title="The maps' share of what maps and system prompt get, by layer",
     )
     change = HeadMapOptions(name="heads_maps_change")
     return [

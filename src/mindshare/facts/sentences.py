@@ -247,7 +247,7 @@ def _not_significant(fact: Fact) -> Sentence:
     if subject.measure in ("mass", "share") and (largest.detectable_family or 0.0) > 1:
         return Sentence(text)  # more than there is: nothing could have been found
     size = f"{single(largest.detectable_family or 0.0)}{UNITS.get(subject.measure, '')}"
-    return Sentence(f"{text}; {size} would have been found", (largest,))
+    return Sentence(f"{text}; {size} would probably have been found", (largest,))
 
 
 @_form

@@ -329,7 +329,8 @@ def _symbol_words(cells: _Cells) -> str | None:
         if cells.significant is None:
             return "Too few prompts for a test."
         n = len(cells.marked)
-        return f"+ and –: the {n} largest significant differences." if cells.shapes else None
+        which = "the largest significant difference" + (f"s, {n} of them" if n > 1 else "")
+        return f"+ and –: {which}." if cells.shapes else None
     if cells.labels and cells.options.symbols and not cells.shapes:
         return "Cells are too small for symbols of labels."
     return "Symbols: the head's label." if cells.shapes else None
