@@ -237,7 +237,7 @@ def _figures(tables: Mapping[str, pa.Table], layers: Sequence[int], *, heads: in
     segments = ClassBarsOptions(
         name="system_or_maps",
         width="page",
-        class_order=SEGMENTS,  # the maps on top: theirs is the share that is drawn
+        class_order=tuple(SEGMENTS),  # the maps on top: theirs is the share that is drawn
         first_colour=len(GLYPHS),  # other classes, other colours
         title="The maps' share of what maps and system prompt get, by layer",
     )
