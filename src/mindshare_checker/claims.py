@@ -27,7 +27,7 @@ _POLAR = re.compile(
     r"by (?:less|more) than 10 %|(?:does not|do not) change|changes?|"
     r"not significantly|is undecided|undecided|differs?|significantly|"
     r"highest|lowest|largest|smallest|higher|lower|larger|smaller|most|least|more|less|fewer|"
-    r"rises|falls|increases|decreases|raises|costs|widens|gains?|loses?|up|down|high|low)(?!\w)",
+    r"rises|falls|increases|decreases|raises|lowers|widens|narrows|only|still|gains?|loses?|up|down|high|low)(?!\w)",
     re.IGNORECASE,
 )
 _CLAIM = re.compile(

@@ -25,13 +25,12 @@ SWAPS = [
     ("largest", "smallest"),
     ("most", "least"),
     ("rises", "falls"),
-    ("raises", "costs"),
+    ("raises", "lowers"),
     ("up to", "down to"),
     ("does not differ significantly", "differs"),
     ("does not differ significantly", "is undecided"),
     ("does not differ significantly", "differs by less than 10 %"),
     ("differs", "does not differ"),
-    ("heads change", "heads do not change"),
     ("does not change", "changes"),
 ]
 # Kinds of facts that claim nothing that could be turned around: numbers, and lists of heads.

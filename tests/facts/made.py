@@ -113,8 +113,9 @@ def _response(made: Made, model: int, conditions: Sequence[str]) -> pa.Table:
                     there += model * made.effect.get("model", 0.0)
                     row = {"prompt": f"p{prompt}", "condition": condition, "layer": layer}
                     row |= {"head": head, "label": "unchanged" if head else "smoothed"}
-                    row |= {
-                        name: middle.get(name, 0.5) + there + made.noise * rng.normal()
+                    row |= {  # what lies between 0 and 1 stays there
+                        name: middle.get(name, 0.5)
+                        + (1.0 if name in middle else 0.4) * (there + made.noise * rng.normal())
                         if rng.random() >= made.absent
                         else np.nan
                         for name in RESPONSE

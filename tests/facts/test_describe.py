@@ -107,7 +107,7 @@ def test_findings_of_an_insertion_name_models_and_conditions() -> None:
     found = insertion_findings(insertion_tables(made, ("x", "y")), top={"B": [(0, 1)]})
     assert len(found) == 2 * 2 * 4 + 1
     assert all(one.startswith(("A: ", "B: ")) for one in found)
-    assert sum("with x" in one or "after x" in one for one in found) == 8
+    assert sum("inserting x" in one or "after x" in one for one in found) == 8
     assert found[-1].endswith("0.1.")
 
 
@@ -193,7 +193,11 @@ def test_the_answer_comes_first_and_each_number_has_its_cell() -> None:
     said = in_short(shifted(0.2))
     assert said[0].startswith("b gives star more attention than a")
     assert said[1].startswith("For a paper: in layer 1, b gives more attention to star")
-    assert [s for s in said if "hash gets less than its size explains in both layers" in s]
+    assert [
+        s
+        for s in said
+        if "hash gets less attention than its share of the tokens in both layers" in s
+    ]
     assert all(number.cell is not None for sentence in said for number in sentence.numbers)
 
 

@@ -177,7 +177,7 @@ def test_what_is_inserted_can_matter() -> None:
     )
     assert one.subject == Key("weight_evenness", "m", condition="a1", against="b1")
     assert one.side == -1
-    assert one.numbers[0].value == pytest.approx(-0.3, abs=0.02)
+    assert one.numbers[0].value == pytest.approx(-0.12, abs=0.02)
 
 
 def test_models_can_be_told_apart() -> None:

@@ -193,8 +193,8 @@ def test_maps_that_get_more() -> None:
     _, answer, *rest = said(12, maps=0.2)
     assert "tuned gives maps more attention than base: +0.2" in answer
     layers, heads = [s for s in rest if " maps " in s]
-    assert "in layers 2–3, most in layer" in layers
-    assert "in 6 of 12 heads, most in layer" in heads
+    assert "in layers 2–3, most strongly in layer" in layers
+    assert "in 6 of 12 heads, most strongly in layer" in heads
     for sentence in (answer, layers, heads):
         (number,) = sentence.numbers  # type: ignore[attr-defined]
         assert number.value == pytest.approx(0.2, abs=0.03)

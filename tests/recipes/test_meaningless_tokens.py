@@ -78,7 +78,7 @@ def one(said: list[str], *words: str) -> str:
 
 def test_weight_lost_and_where() -> None:
     said = answers(chart(amplitude=0.5, peak_ratio=1.25))
-    assert "receive less attention: 0.500 times as much [0.500, 0.500]" in said[1]
+    assert "receive less attention: 0.500 times as much as without it [0.500, 0.500]" in said[1]
     assert "less" in one(said, "receive", "in layer 0:")
     assert "less" in one(said, "receive", "both layers")
     assert "1.25 times" in one(said, "highest peak", "is higher:")
@@ -100,7 +100,7 @@ def test_few_problems_are_told_without_a_side() -> None:
 def test_evenness_is_compared_with_the_random_sentence() -> None:
     uneven = np.array([0.9, 0.5]).reshape(1, 2, 1, 1)
     more = answers(chart(weight_evenness=uneven))
-    assert "is more even than inside “random sentence”: +0.400" in more[2]
+    assert "is more even than inside “random sentence” (evenness 0 to 1): +0.400" in more[2]
     assert "in layer 0: +0.400" in one(more, "more even", "in layer 0")
     less = answers(chart(weight_evenness=1.4 - uneven))
     assert sum("is less even" in sentence for sentence in less) == 2
@@ -112,7 +112,7 @@ def test_the_factor_is_set_beside_lambda() -> None:
     said = answers(chart(affine_r2=0.8, affine_r2_after=1.0, factor=0.6, retained=0.5))
     assert "0.800 in layer 0" in one(said, "one factor per query explains 0.800")
     assert "is above what is retained, λ: +0.100" in said[-1]
-    assert "keep 0.500 [0.500, 0.500]" in one(said, "later tokens keep")
+    assert "the original tokens 0.500 [0.500, 0.500]" in one(said, "later tokens still give")
     assert said[-1].numbers[0].value == pytest.approx(0.1)  # type: ignore[attr-defined]
 
 
@@ -127,7 +127,7 @@ def test_layers_are_named_by_their_intervals() -> None:
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    assert sum("6 of 6 heads change, most often damped" in sentence for sentence in said) == 2
+    assert sum("changes 6 of 6 heads; all are damped" in sentence for sentence in said) == 2
 
 
 def test_problems_are_many_distinct_and_short() -> None:

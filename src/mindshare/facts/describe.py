@@ -172,7 +172,13 @@ def _sections(
 ) -> dict[str, list[str]]:
     """Title → sentences, for one chart or one insertion; `claimed` by all charts together."""
     several = len(numbers.models) > 1
-    observations: list[str] = [sentence(fact, several=several) for fact in facts]
+    # Where a class does change elsewhere, the layers in which it can't be told are not listed.
+    changed = {fact.subject for fact in facts if fact.kind == "change"}
+    observations: list[str] = [
+        sentence(fact, several=several)
+        for fact in facts
+        if fact.kind != "not_significant" or fact.subject not in changed
+    ]
     if not claimed:
         observations.insert(0, _nothing(numbers))
     overview, components, details = (

@@ -57,7 +57,11 @@ def _most(masses: Mapping[str, Row], labels: Mapping[str, str]) -> Iterator[Sent
     if len(parts) > 1:
         top = max(parts, key=lambda part: mass[part].value)
         what = f"of {len(parts)} parts, {name(labels[top])} gets the most attention"
-        yield Sentence(f"{what}: {percent(mass[top].value)}", [mass[top]])
+        text, numbers = f"{what}: {percent(mass[top].value)}", [mass[top]]
+        if FIRST in mass:  # which often gets more than any part
+            text += f"; the first token, in no part, gets {percent(mass[FIRST].value)}"
+            numbers.append(mass[FIRST])
+        yield Sentence(text, numbers)
 
 
 def _ignored(mass: Row, even: Row, labels: Mapping[str, str]) -> Iterator[Sentence]:
@@ -68,22 +72,24 @@ def _ignored(mass: Row, even: Row, labels: Mapping[str, str]) -> Iterator[Senten
     lift = {part: mass[part].value / even[part].value / whole for part in parts}
     low = sorted((part for part in parts if lift[part] < IGNORED), key=lift.__getitem__)
     if not low:
-        yield Sentence("no part is ignored: each gets at least half of what its length explains")
+        each = "each gets at least half of what its share of the tokens would give it"
+        yield Sentence(f"no part is ignored: {each}")
         return
     part, more = low[0], len(low) - 1
     got, due = mass[part], even[part]
-    text = f"{name(labels[part])} gets least for its length: {percent(got.value)} of the attention"
+    least = f"{name(labels[part])} gets least for its share of the tokens"
     others = f"; {count(more, 'more part')} get{'s' * (more == 1)} less than half" if more else ""
-    yield Sentence(f"{text}, {percent(due.value)} if it were even{others}", [got, due])
+    text = f"{least}: {percent(got.value)} of the attention, {percent(due.value)} if it were even"
+    yield Sentence(text + others, [got, due])
 
 
 def _rest(mass: Row) -> Iterator[Sentence]:
     first, other = mass.get(FIRST), mass.get(OTHER)
     if first is not None and other is not None and other.value > 0:
-        text = f"the first token takes {percent(first.value)}, tokens that are in no part take"
-        yield Sentence(f"{text} {percent(other.value)}", [first, other])
+        text = f"outside the parts, the first token gets {percent(first.value)}"
+        yield Sentence(f"{text}, other tokens {percent(other.value)}", [first, other])
     elif first is not None:
-        yield Sentence(f"the first token takes {percent(first.value)}", [first])
+        yield Sentence(f"the first token gets {percent(first.value)}", [first])
 
 
 def _differences(masses: Mapping[str, Row], labels: Mapping[str, str]) -> Iterator[Sentence]:
@@ -106,11 +112,11 @@ def _difference(part: str, a: str, b: str, first: Number, second: Number) -> Sen
     numbers = [second, first]
     shown = [percent(number.value) for number in numbers]
     if shown[0] == shown[1]:
-        text = f"{name(a)} and {name(b)} hardly differ; most in {name(part)}"
-    else:
-        more = "more" if second.value > first.value else "less"
-        text = f"{name(b)} gives {name(part)} {more} attention than {name(a)}"
-    return Sentence(f"{text}: {shown[0]} against {shown[1]}", numbers)
+        text = f"{name(a)} and {name(b)} hardly differ, most in {name(part)}"
+        return Sentence(f"{text}: {shown[0]} against {shown[1]}", numbers)
+    more = "more" if second.value > first.value else "less"
+    ends = f"in {name(b)} ({shown[0]}) than in {name(a)} ({shown[1]})"
+    return Sentence(f"{name(part)} gets {more} attention {ends}", numbers)
 
 
 def _only(label: str, parts: Sequence[str], mass: Row, labels: Mapping[str, str]) -> Sentence:

@@ -41,8 +41,8 @@ WORDS = {  # what a reader calls it; the others are called by their column's wor
     "kl": "shift of the prediction",
     "flip": "share of changed answers",
     "correct": "accuracy",
-    "affine_r2": "fit of one factor per query",
-    "affine_r2_after": "fit of one factor after the insertion",
+    "affine_r2": "attention explained by one factor per query",
+    "affine_r2_after": "attention explained by one factor after the insertion",
     "weight_evenness": "evenness of attention inside",
     "value_evenness": "evenness of values inside",
 }
@@ -171,14 +171,24 @@ def sentence(fact: Fact, *, several: bool = False) -> Sentence:
 
 
 def _what(subject: Key) -> str:
-    """`the attention share of star`, or `divergence`"""
+    """`the attention share of star`, or `attention retained by the original tokens`"""
     what = word(subject.measure)
-    return what if subject.token_class is None else f"the {what} of {name(subject.token_class)}"
+    if subject.token_class is None:
+        return _OF_WHAT.get(subject.measure, what)
+    return f"the {what} of {name(subject.token_class)}"
+
+
+_OF_WHAT = {  # of an insertion, where the word alone leaves open what of what
+    "amplitude": "attention received by the original tokens",
+    "retained": "attention retained by the original tokens",
+    "divergence": "the change of attention (Jensen–Shannon divergence)",
+}
+_BEHIND = {"amplitude": " the original"}  # what so many times is meant of
 
 
 def _given(subject: Key) -> str:
-    """`with “/ ×55”, ` before what an insertion does."""
-    return "" if subject.condition is None else f"with {name(subject.condition)}, "
+    """`after inserting “/ ×55”, ` before what that does."""
+    return "" if subject.condition is None else f"after inserting {name(subject.condition)}, "
 
 
 def _between(subject: Key) -> str:
@@ -198,22 +208,28 @@ def _nowhere(fact: Fact) -> str:
     return f" in either {noun}" if fact.of == 2 else f" in any of {fact.of} {noun}s"
 
 
+def _most(fact: Fact) -> str:
+    """Which of several places the number is of."""
+    return f", most strongly in {where(fact.farthest[0])}" if len(fact.places) > 1 else ""
+
+
 @_form
 def _change(fact: Fact) -> Sentence:
-    subject, (place, number) = fact.subject, fact.farthest
+    subject, (_, number) = fact.subject, fact.farthest
     more, higher = ("more", "higher") if fact.side > 0 else ("less", "lower")
     a, b, c = (name(one) for one in (subject.against, subject.model, subject.condition))
     if subject.measure == "weight_evenness":
-        text = f"attention inside {c} is {more} even than inside {a}"
+        text = f"attention inside {c} is {more} even than inside {a} (evenness 0 to 1)"
     elif subject.condition is not None:
-        text = f"{word(subject.measure)} is {higher} with {c} than with {a}"
-    elif subject.measure == "mass":
-        text = f"{b} gives {name(subject.token_class)} {more} attention than {a}"
+        text = f"{_what(subject)} is {higher} with {c} than with {a}"
+    elif subject.measure in ("mass", "share"):
+        what = f"{more} attention" if subject.measure == "mass" else f"a {higher} relative share"
+        text = f"{b} gives {name(subject.token_class)} {what} than {a}"
     else:
         text = f"{_what(subject)} is {higher} in {b} than {a}"
-    most = f", most in {where(place)}" if len(fact.places) > 1 else ""
-    difference = value(number, subject.measure, sign=True)
-    return Sentence(f"{text}{_at(fact)}{most}: {difference}{_disagreeing(number)}", (number,))
+    behind = _BEHIND.get(subject.measure, "")
+    size = f"{value(number, subject.measure, sign=True, behind=behind)}{_disagreeing(number)}"
+    return Sentence(f"{text}{_at(fact)}{_most(fact)}: {size}", (number,))
 
 
 def _disagreeing(number: Number) -> str:
@@ -247,7 +263,7 @@ def _not_significant(fact: Fact) -> Sentence:
     if subject.measure in ("mass", "share") and (largest.detectable_family or 0.0) > 1:
         return Sentence(text)  # more than there is: nothing could have been found
     size = f"{single(largest.detectable_family or 0.0)}{UNITS.get(subject.measure, '')}"
-    return Sentence(f"{text}; {size} would probably have been found", (largest,))
+    return Sentence(f"{text}; a difference of {size} would probably show", (largest,))
 
 
 @_form
@@ -265,33 +281,36 @@ def _untested(fact: Fact) -> Sentence:
 def _extremes(fact: Fact) -> Sentence:
     measure, (high, low) = fact.subject.measure, fact.numbers
     what = f"{_given(fact.subject)}{_what(fact.subject)}"
+    what += " among the classes" if measure == "share" else ""
     at = [where(place) for place in fact.places]
     plain = [value(number, measure, interval=False) for number in fact.numbers]
+    place = "head" if fact.places[0][1] is not None else "layer"
     if not any(fact.rivals):
-        highest = f"{what} is highest in {at[0]}, {value(high, measure)}"
-        return Sentence(f"{highest}, and lowest in {at[1]}, {plain[1]}", (high, low))
+        highest = f"{what} is highest in {at[0]} ({plain[0]})"
+        return Sentence(f"{highest} and lowest in {at[1]} ({plain[1]})", (high, low))
     ends = [end for end in (0, 1) if fact.stands_out(end)]
     if not ends:
-        places = "heads" if fact.places[0][1] is not None else "layers"
-        text = f"{what} differs between {places}, from {plain[1]} to {plain[0]}"
+        text = f"{what} differs between {place}s, from {plain[1]} to {plain[0]}"
+        if measure == "lift":
+            gets = f"{name(fact.subject.token_class)} gets {plain[1]} to {plain[0]}"
+            text = f"for {_SHARE}, {gets} as much attention, depending on the {place}"
         return Sentence(text, (low, high))
     end = min(ends, key=lambda end: len(fact.rivals[end]))
     (highest, high_too), close = (("highest", "high"), ("lowest", "low"))[end], fact.rivals[end]
-    more = f"; {count(len(close), 'other')} may be as {high_too}" if close else ""
-    number = fact.numbers[end]
-    text = f"{what} is {highest} in {at[end]}: {value(number, measure)}{more}"
-    return Sentence(text, (number,))
+    more = f"; {count(len(close), f'other {place}')} may be as {high_too}" if close else ""
+    size = value(fact.numbers[end], measure, behind=_BEHIND.get(measure, ""))
+    return Sentence(f"{what} is {highest} in {at[end]}: {size}{more}", (fact.numbers[end],))
 
 
 _HIDING = {  # what hiding a class does: above and below 0, and what it does not do
     "delta_logprob": (
         "raises the answer's log-probability",
-        "costs the answer log-probability",
+        "lowers the answer's log-probability",
         "does not change the answer's log-probability",
     ),
     "delta_logit": (
         "widens the answer's lead over its rival",
-        "costs the answer its lead over its rival",
+        "narrows the answer's lead over its rival",
         "does not change the answer's lead over its rival",
     ),
     "kl": ("moves the prediction", "moves the prediction", "does not move the prediction"),
@@ -302,12 +321,11 @@ _HIDING["first_order"] = _HIDING["delta_logprob"]
 
 @_form
 def _effect(fact: Fact) -> Sentence:
-    subject, (place, number) = fact.subject, fact.farthest
-    raises, costs, _ = _HIDING[subject.measure]
-    most = f", most in {where(place)}" if len(fact.places) > 1 else ""
-    claim = f"hiding {name(subject.token_class)} {raises if fact.side > 0 else costs}"
+    subject, (_, number) = fact.subject, fact.farthest
+    raises, lowers, _ = _HIDING[subject.measure]
+    claim = f"hiding {name(subject.token_class)} {raises if fact.side > 0 else lowers}"
     size = value(number, subject.measure, sign=subject.measure not in ("kl", "flip"))
-    return Sentence(f"{claim}{_at(fact)}{most}: {size}", (number,))
+    return Sentence(f"{claim}{_at(fact)}{_most(fact)}: {size}", (number,))
 
 
 @_form
@@ -322,8 +340,14 @@ def _no_effect(fact: Fact) -> Sentence:
 
 @_form
 def _lead(fact: Fact) -> Sentence:
-    largest = f"has the largest {word(fact.subject.measure)}{_at(fact)}"
-    return Sentence(f"of the named classes, {name(fact.subject.token_class)} {largest}")
+    subject, (place, number) = fact.subject, fact.farthest
+    token_class, what = name(subject.token_class), word(subject.measure)
+    claim = f"of the named classes' attention, {token_class} gets the largest {what}"
+    if subject.measure != "share":
+        more = "more attention" if subject.measure == "mass" else f"a larger {what}"
+        claim = f"{token_class} gets {more} than any other named class"
+    most = f", most in {where(place)}" if len(fact.places) > 1 else ""
+    return Sentence(f"{claim}{_at(fact)}{most}: {value(number, subject.measure)}", (number,))
 
 
 @_form
@@ -337,20 +361,23 @@ def _trend(fact: Fact) -> Sentence:
 @_form
 def _misleading(fact: Fact) -> Sentence:
     _, number = fact.farthest
-    most, less, to = ("most", "less", "down") if fact.side < 0 else ("least", "more", "up")
+    most, only, to = ("most", "only", "down to") if fact.side < 0 else ("least", "still", "up to")
     leads = f"in {wheres(fact.places, fact.of)}, {name(fact.subject.token_class)} gets the {most}"
-    size = value(number, "lift", behind=" as much")
-    yet = f"yet {less} than its size explains: {to} to {size}"
-    return Sentence(f"{leads} attention, {yet}", (number,))
+    size = value(number, "lift", behind=f" {_SHARE}")
+    yet = f"yet {only if len(fact.places) == 1 else to} {size}"
+    return Sentence(f"{leads} attention of the classes, {yet}", (number,))
+
+
+_SHARE = "its share of the tokens"  # what lift compares with, in the same words everywhere
 
 
 @_form
 def _ignored(fact: Fact) -> Sentence:
     """The farthest below 1 is the lowest: all of them are below."""
     place, number = fact.farthest
-    claim = f"{name(fact.subject.token_class)} gets less than its size explains{_at(fact)}"
-    size = value(number, "lift", behind=" as much")
-    return Sentence(f"{claim}, least in {where(place)}: {size}", (number,))
+    claim = f"{name(fact.subject.token_class)} gets less attention than {_SHARE}{_at(fact)}"
+    least = f", least in {where(place)}" if len(fact.places) > 1 else ""
+    return Sentence(f"{claim}{least}: {value(number, 'lift', behind=' that')}", (number,))
 
 
 _TESTS = {"max-T": "paired max-T test, p < 0.05"}
@@ -393,7 +420,8 @@ _LEVELS = {  # the claim; above, below and at no change; what stands behind the 
 def _level(fact: Fact) -> Sentence:
     (number,), subject = fact.numbers, fact.subject
     form, (more, less, neither), behind = _LEVELS[subject.measure]
-    mean = value(number, subject.measure, behind=behind)
+    without = " as without it" if behind and fact.side else ""
+    mean = value(number, subject.measure, behind=behind + without)
     if not fact.test:
         what = f"{word(subject.measure)} by the original tokens"
         return Sentence(f"{_given(subject)}{what}{_at(fact)}: {mean}", (number,))
@@ -412,10 +440,10 @@ def _levels(fact: Fact) -> Sentence:
 
 @_form
 def _responding(fact: Fact) -> Sentence:
-    heads = "1 head changes" if len(fact.places) == 1 else f"{len(fact.places)} heads change"
-    first = fact.numbers[0]
-    top = f"most {where(fact.places[0])}: {value(first, fact.subject.measure)}"
-    return Sentence(f"{_given(fact.subject)}{heads} more than the median head, {top}", (first,))
+    first, heads = fact.numbers[0], count(len(fact.places), "head")
+    claim = f"inserting {name(fact.subject.condition)} changes {heads} more than the median head"
+    size = f"{word(fact.subject.measure)} {value(first, fact.subject.measure)}"
+    return Sentence(f"{claim}, most strongly {where(fact.places[0])}: {size}", (first,))
 
 
 @_form
@@ -427,36 +455,49 @@ def _models(fact: Fact) -> Sentence:
     return Sentence(text, (high, low))
 
 
+_LABELS = {  # what a head with this label does
+    "smoothed": "spreading attention over more tokens",
+    "sharpened": "gathering attention on fewer tokens",
+    "amplified": "giving the original tokens more, in the same pattern",
+    "damped": "giving the original tokens less, in the same pattern",
+    "reconfigured": "attending to other tokens",
+}
+
+
 @_form
 def _labels(fact: Fact) -> Sentence:
-    given = _given(fact.subject)
+    inserting = f"inserting {name(fact.subject.condition)} changes"
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
     if not changed:
-        return Sentence(f"{given}none of {fact.of} heads changes")
-    heads = sum(int(number.value) for number in changed)
-    text = f"{given}{heads} of {fact.of} heads change, most often {changed[0].label}"
-    return Sentence(text, changed)
+        return Sentence(f"{inserting} none of {fact.of} heads")
+    heads, first, label = sum(int(n.value) for n in changed), changed[0], changed[0].label or ""
+    many = "all" if 1 < heads == first.value else f"{first.value:.0f}"
+    most = f"{many} {'is' if first.value == 1 else 'are'} {label} ({_LABELS[label]})"
+    return Sentence(f"{inserting} {heads} of {fact.of} heads; {most}", changed)
 
 
 @_form
 def _retained(fact: Fact) -> Sentence:
     share = value(fact.numbers[0], "retained")
-    kept = f"later tokens keep {share} of their attention for the original ones"
+    kept = f"later tokens still give the original tokens {share} of their attention"
     return Sentence(f"{_given(fact.subject)}{kept}", fact.numbers)
 
 
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    explained = f"one factor per query explains {value(whole, 'affine_r2')} of the new weights"
+    one = "rescaling the old attention by one factor per query"
+    explained = f"{one} explains {value(whole, 'affine_r2')} of the new"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
-    return Sentence(f"{_given(fact.subject)}{explained}, and {there}", (whole, first))
+    return Sentence(f"{_given(fact.subject)}{explained}, {there}", (whole, first))
 
 
 @_form
 def _top_heads(fact: Fact) -> Sentence:
     heads = listed([f"{layer}.{head}" for layer, head in fact.places])
-    return Sentence(f"the heads that change most, by {word(fact.subject.measure)}: {heads}")
+    return Sentence(
+        f"the heads that change most, by {word(fact.subject.measure)} (layer.head): {heads}"
+    )
 
 
 @_form
