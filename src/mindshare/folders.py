@@ -71,7 +71,9 @@ def write_texts(folder: Path, texts: Texts) -> None:
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """The file that marks a folder as results of mindshare."""
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=True)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    # A lone surrogate is written as JSON writes it.
+    path = folder / MANIFEST
+    path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def whole_folder(path: Path, fill: Callable[[Path], object], *, replace: bool = False) -> Path:
