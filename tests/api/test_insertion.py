@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,19 @@ def test_heads_by_name_and_heads_that_change_most(two: Chart) -> None:
     first, second, third = (f"{layer}.{head}" for layer, head in most)
     assert said.startswith("B: ")
     assert said.endswith(f": {first}, {second} and {third}.")
+
+
+def test_sentences_count_as_the_pictures_do(base: LoadedModel) -> None:
+    heads: list[tuple[float, ...]] = []
+    layers: list[int] = []
+    for labels in ("zero-based", "one-based"):
+        chart = insertion(base, PROMPTS, insert="/ *3", labels=labels, **QUICK)
+        (most,) = [said for said in chart.findings if "change most" in said]
+        heads.append(tuple(float(head) for head in re.findall(r"\d+\.\d+", most)))
+        (factor,) = [said for said in chart.findings if "one factor per query" in said]
+        layers.append(int(factor.rstrip(".").split(" in layer ")[1]))
+    assert heads[1] == pytest.approx([head + 1.1 for head in heads[0]])
+    assert layers == [0, 1]
 
 
 def test_tokens_that_merge_are_in_the_notes(two: Chart) -> None:

@@ -243,6 +243,29 @@ def test_the_largest_differences_are_counted_as_asked_and_tested_ones_come_first
     assert {row.split(",")[2] for row in csv[1:]} == numbers
 
 
+def test_sentences_and_the_checker_count_as_asked(
+    mindshare: Mindshare, llama: Path, other_llama: Path, place: Path
+) -> None:
+    data = written(place / "d.jsonl", *(f"{x} ## b ** {x}{x} ** c ##" for x in "abcdefghijklmnop"))
+    command = ("shares", llama, f"B={other_llama}", "--data", data, *CLASSES, "--formats", "csv")
+    told = {}
+    for first, labels in enumerate(("zero-based", "one-based")):
+        ran = mindshare(*command, "--labels", labels, "--out", labels)
+        assert ran.code == 0, ran.err
+        told[first] = re.findall(r"^• .*?\blayer (\d)", ran.out, re.MULTILINE)
+        summary = rows(place / labels, "summary")
+        stored = {
+            r["layer"]: r["mean"] for r in summary if (r["model"], r["class"]) == ("B", "hash")
+        }
+        assert min(stored) == 0
+        for layer, code in ((first, 0), (first + 1, 1)):  # the number of layer 0, and where it is
+            text = f"Layer {layer}, B: hash {stored[0]:.4f}."
+            (place / "text.txt").write_text(text, encoding="utf-8")
+            assert mindshare("check-description", "text.txt", labels).code == code, text
+    assert told[0]
+    assert told[1] == [str(int(layer) + 1) for layer in told[0]]
+
+
 def test_figures_that_are_replaced_are_told(mindshare: Mindshare, llama: Path, data: Path) -> None:
     command = ("shares", llama, "--data", data, *CLASSES, "--out", "c")
     assert mindshare(*command).code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -24,7 +25,7 @@ from mindshare.facts.cells import charts_of, derived_tables, group_tables
 from mindshare.facts.find import Test as ATest
 from mindshare.facts.sentences import for_a_paper
 from mindshare.stats import contrast, estimate
-from mindshare.tables import table
+from mindshare.tables import one_based, table
 
 from .made import CONDITIONS, Made, awkward, class_tables, insertion_tables
 from .reading import is_carried, looked_up, stated
@@ -70,6 +71,27 @@ def test_few_prompts_are_described_without_a_claim(prompts: int) -> None:
     assert said.startswith("Nothing can be told from chance with")
     assert "[" not in described.text
     assert "support no claim" in described.sections["Interpretation"][0]
+
+
+def test_what_cannot_be_told_is_not_said_to_be_equal() -> None:
+    """`No layer, class or model differs` would be a claim."""
+    tables = class_tables(Made(prompts=24, layered=False, noise=0.5))
+    described = describe(tables)
+    means = {name: tables[name] for name in ("summary", "Tuned_minus_Base")}
+    for said in (described.sections["Key observations"][0], *in_short(means)):
+        assert said.startswith("Nothing can be told from chance here")
+        assert "none is ruled out" in said
+    assert not re.search(r"\b(?:no|nothing|none)\b[^.]*\bdiffers?\b", described.text, re.I)
+    assert "may differ or not" in described.sections["Interpretation"][-1]
+
+
+def test_layers_are_counted_as_the_tables_say() -> None:
+    tables = class_tables(Made(models=("m",)))
+    for first, word in enumerate(("zero", "one")):
+        described = describe(tables)
+        assert f"counted from {word}." in " ".join(described.sections["Components and axes"])
+        assert described.sections["Detailed analysis"][0].startswith(f"Layer {first}, m:")
+        tables = {name: one_based(content) for name, content in tables.items()}
 
 
 def test_all_layers_of_few_and_the_extreme_ones_of_many() -> None:

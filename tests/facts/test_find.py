@@ -12,8 +12,9 @@ import pytest
 from mindshare.facts import Fact, Key, Number, find
 from mindshare.facts.cells import charts_of
 from mindshare.facts.find import claims, contrasted, extremes, level, levels, results
-from mindshare.stats import RESPONSE, Resampling, estimate
+from mindshare.stats import RESPONSE, Resampling, contrast, estimate
 from tests.stats.insertions import response_table
+from tests.stats.masses import mass_table
 
 from .made import Made, class_tables, insertion_tables
 
@@ -39,6 +40,17 @@ def found(made: Made, measure: str = "mass") -> list[Fact]:
 @pytest.mark.parametrize("prompts", [1, 2, 5])
 def test_a_few_prompts_support_nothing(prompts: int) -> None:
     assert found(Made(prompts=prompts, effect={"star": 0.5}, trend={"hash": 0.5})) == []
+
+
+@pytest.mark.parametrize(("have", "told"), [(5, False), (12, True)])
+def test_a_class_that_few_of_many_prompts_have_supports_nothing(have: int, told: bool) -> None:
+    values = np.random.default_rng(0).gamma(40, 0.005, (2, 30, 3, 1, 2))
+    values[1, ..., 0] += 0.4
+    values[:, have:, ..., 0] = np.nan
+    masses = {name: mass_table(v) for name, v in zip("ab", values, strict=True)}
+    facts = find({"summary": estimate(masses), "b_minus_a": contrast(masses, a="a", b="b")})
+    assert bool(of(facts, "change", token_class="hash")) == told
+    assert any(one.subject.token_class == "hash" for one in claims(facts)) == told
 
 
 @pytest.mark.parametrize("layers", [4, 30])

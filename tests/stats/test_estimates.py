@@ -258,6 +258,38 @@ def test_groups_are_resampled_and_flipped_as_one(name: str) -> None:
 
 
 @levels
+def test_a_pair_says_how_many_prompts_were_left_out(name: str) -> None:
+    a, b = drawn(24), drawn(24, seed=1)
+    a[:4, 0] = b[3:7, 0] = np.nan
+    found = compare(name, a, b)
+    assert found["n_prompts"].to_pylist() == [17] + [24] * 5
+    assert found["n_absent"].to_pylist() == [7] + [0] * 5
+
+
+def test_prompts_that_lack_a_class_do_not_halve_its_change() -> None:
+    """Half of the prompts have no token of it, and a mass of 0 in both models."""
+    rng = np.random.default_rng(0)
+    values = {"a": rng.beta(4, 16, (60, 1, 1, 1))}
+    values["b"] = values["a"] + rng.normal(0.32, 0.06, (60, 1, 1, 1))
+    masses = {}
+    for name, of_all in values.items():
+        of_all[::2] = 0.0
+        content = mass_table(of_all, classes=["map"])
+        place = content.column_names.index("n_tokens")
+        tokens = [np.tile([0.0, 3.0], 30).astype(np.float32)]
+        masses[name] = content.set_column(place, content.schema.field("n_tokens"), tokens)
+    there = float((values["b"] - values["a"])[1::2].mean())
+    (row,) = contrast(masses, a="a", b="b", options=QUICK).to_pylist()
+    assert (row["n_prompts"], row["n_absent"]) == (30, 30)
+    assert row["difference"] == pytest.approx(there, rel=1e-5)
+    assert row["effect"] > 4
+    (zero,) = contrast(masses, a="a", b="b", options=replace(QUICK, absent="zero")).to_pylist()
+    assert (zero["n_prompts"], zero["n_absent"]) == (60, 0)
+    assert zero["difference"] == pytest.approx(there / 2, rel=1e-5)
+    assert zero["effect"] < 1.1
+
+
+@levels
 def test_a_pair_needs_both_numbers(name: str) -> None:
     a, b = drawn(4), drawn(4, seed=1)
     a[0, 0] = b[1, 0] = np.nan
@@ -380,6 +412,21 @@ def test_the_label_is_that_of_the_mean_numbers() -> None:
     assert label_counts(found) == {
         "run": dict.fromkeys(LABELS, 0) | {"amplified": 1, "unchanged": 1, "damped": 1}
     }
+
+
+@pytest.mark.parametrize(
+    ("prompts", "have", "word"), [(12, 5, None), (12, 6, "damped"), (5, 5, "damped")]
+)
+def test_a_few_of_many_prompts_give_a_head_no_label(
+    prompts: int, have: int, word: str | None
+) -> None:
+    ones = np.ones((prompts, 1, 1, 1))
+    shape = ones * 0.9
+    shape[have:] = np.nan
+    content = response_table(
+        ones, conditions=["run"], shape=shape, entropy_change=ones * 0, amplitude=ones * 0.5
+    )
+    assert estimate({"m": content}, "shape", options=QUICK)["label"].to_pylist() == [word]
 
 
 def test_inactive_heads_are_in_no_mean_of_ratios() -> None:

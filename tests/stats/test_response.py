@@ -236,6 +236,16 @@ def test_no_head_rests_where_the_first_token_counts_or_the_floor_is_0() -> None:
     assert None not in found["amplitude"].to_pylist()
 
 
+@pytest.mark.parametrize(("tokens", "word"), [(2, None), (3, "reconfigured")])
+def test_two_compared_tokens_have_no_shape_and_no_label(tokens: int, word: str | None) -> None:
+    """The correlation of two is ±1, whatever happened."""
+    usual = np.array([0.4, 0.3, 0.2])[:tokens]
+    (row,) = respond(*tables(one_prompt(usual, usual[::-1]))).to_pylist()
+    assert (row["shape"] is None) == (word is None)
+    assert row["label"] == word
+    assert row["amplitude"] == pytest.approx(1)
+
+
 def test_what_the_insertion_takes_away_is_no_rest() -> None:
     """Much without it and nothing with it is an answer: the larger of both counts."""
     usual = np.array([0.4, 0.3, 0.2, 0.1])
