@@ -16,3 +16,22 @@ def layer_ranges(layers: Iterable[int]) -> str:
     runs = groupby(enumerate(sorted(layers)), key=lambda pair: pair[1] - pair[0])
     consecutive = [[layer for _, layer in run] for _, run in runs]
     return ", ".join(f"{r[0]}–{r[-1]}" if len(r) > 1 else f"{r[0]}" for r in consecutive)
+
+
+# What a sentence needs for itself: a class, a model or a condition of such a name is quoted.
+# Words of the first kind stand before numbers ("total 0.3").
+BEFORE_NUMBERS = """
+    about above amplified amplitude and approximately around at below between by change damped
+    density divergence effect evenness expected factor from head heads in is layer layers least less
+    lift margin mass more most nearly of only over p ratio retained roughly seed shape share shift
+    than to together total under up
+"""
+ORDINARY = """
+    a after all an are as attention before both but can chance class classes condition conditions
+    difference each every few first for get gets has have higher highest how inserted insertion it
+    its key larger largest last later left little lower lowest many may mean means middle minus
+    model models next no none nor not nothing number old on one or original other others out part
+    peak prompt prompts query random rest same single small smallest so standard table text that
+    the their there these they this those times token tokens two value values what where which
+    with within without word words zero
+"""

@@ -17,27 +17,14 @@ from functools import cached_property
 from itertools import permutations
 from typing import Any
 
+from mindshare.naming import BEFORE_NUMBERS, ORDINARY
+
 # Names: a name is found as it is, or in quotes. One that is also an ordinary word must be quoted,
 # or stand before a colon or a number; one that stands before numbers anyway ("total") is quoted.
 
 ALIASES = (("hash", "#"), ("star", "*", "asterisk"), ("space", "whitespace", "spaces"))
 _QUOTES = "“”\"'`‘’"
 _COLOURS = "red|blue|gr[ae]y|green|orange|purple|black|yellow|brown|pink"
-_BEFORE_NUMBERS = """
-    about above amplified amplitude and approximately around at below between by change damped
-    density divergence effect evenness expected factor from head heads in is layer layers least less
-    lift margin mass more most nearly of only over p ratio retained roughly seed shape share shift
-    than to together total under up
-"""
-_ORDINARY = """
-    a after all an are as attention before both but can chance class classes condition conditions
-    difference each every few first for get gets has have higher highest how inserted insertion it
-    its key larger largest last later left little lower lowest many may mean means middle minus
-    model models next no none nor not nothing number old on one or original other others out part
-    peak prompt prompts query random rest same single small smallest so standard table text that
-    the their there these they this those times token tokens two value values what where which
-    with within without word words zero
-"""
 
 
 @dataclass(frozen=True)
@@ -112,9 +99,9 @@ def _name_pattern(word: str) -> str:
     parts = set(word.casefold().split())
     if not re.search(r"\w", word):  # a sign: `# (Hash)`
         return rf"{quoted}|{escaped}(?=\s*\()" if len(word) < 3 else rf"{quoted}|{escaped}"
-    if parts & set(_BEFORE_NUMBERS.split()) or re.fullmatch(r"[\d\s.,;:%+\-−–\[\]()]+", word):
+    if parts & set(BEFORE_NUMBERS.split()) or re.fullmatch(r"[\d\s.,;:%+\-−–\[\]()]+", word):
         return quoted
-    if parts <= set(_ORDINARY.split()):
+    if parts <= set(ORDINARY.split()):
         numbered = rf"{before}{escaped}{after}(?=\s*:|\s*[(=]?\s*[~≈]?\d)"
         return rf"{quoted}|{numbered}|(?<=\bminus\s){escaped}{after}"
     return rf"{quoted}|{before}{escaped}{after}(?:\s*\((?:{_COLOURS})\))?"

@@ -128,7 +128,7 @@ def test_findings_of_an_insertion_name_models_and_conditions() -> None:
     made = Made(models=("A", "B"), heads=(0, 1), noise=0.01)
     found = insertion_findings(insertion_tables(made, ("x", "y")), top={"B": [(0, 1)]})
     assert len(found) == 2 * 2 * 4 + 1
-    assert all(one.startswith(("A: ", "B: ")) for one in found)
+    assert all(one.startswith(("“A”: ", "B: ")) for one in found)
     assert sum("inserting x" in one or "after x" in one for one in found) == 8
     assert found[-1].endswith("0.1.")
 
@@ -213,7 +213,7 @@ def shifted(shift: float, prompts: int = 12) -> dict[str, pa.Table]:
 
 def test_the_answer_comes_first_and_each_number_has_its_cell() -> None:
     said = in_short(shifted(0.2))
-    assert said[0].startswith("b gives star more attention than a")
+    assert said[0].startswith("b gives star more attention than “a”")
     assert said[1].startswith("For a paper: in layer 1, b gives more attention to star")
     assert [
         s

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from mindshare.facts.cells import OVERALL, Key, Number, Place
 from mindshare.facts.find import Fact
 from mindshare.measures import MEASURES
-from mindshare.naming import layer_ranges
+from mindshare.naming import BEFORE_NUMBERS, ORDINARY, layer_ranges
 
 APPROXIMATE = "≈"  # before an interval that few prompts stand behind
 DIGITS, MOST = 3, 6  # significant digits; decimals at most
@@ -111,8 +111,12 @@ def count(n: int, noun: str) -> str:
 
 
 def name(word: str | None) -> str:
-    """As it is if it is a plain word, or in quotes."""
-    return word if word and _SIMPLE.fullmatch(word) else f"“{word}”"
+    """As it is if it is a word of its own, or in quotes; `other` is our own name."""
+    if word == "other":
+        return word
+    taken = f"{BEFORE_NUMBERS} {ORDINARY}".split()
+    plain = word and _SIMPLE.fullmatch(word) and word.casefold() not in taken
+    return str(word) if plain else f"“{word}”"
 
 
 def names(words: Iterable[str]) -> str:
