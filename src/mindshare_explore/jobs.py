@@ -11,8 +11,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any, Literal
 
 from mindshare.errors import MindshareError
@@ -43,7 +43,7 @@ class QueuedJob:
     problem: dict[str, str | None] | None = None
     seconds: float | None = None
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
-    _future: Future[None] = field(default_factory=Future, repr=False)
+    _over: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def step(self, doing: str, done: int = 0, total: int = 0) -> None:
         """Say how far it is; raises if it is to stop."""
@@ -53,23 +53,37 @@ class QueuedJob:
 
     def cancel(self) -> None:
         self._stop.set()
-        if self._future.cancel():  # it has not begun
+        if self.state == "waiting":
             self.state = "cancelled"
+            self._over.set()
 
     def to_json(self) -> dict[str, Any]:
         names = ("id", "title", "state", "doing", "done", "total", "result", "problem", "seconds")
         return {name: getattr(self, name) for name in names}
 
 
+Work = Callable[[QueuedJob], str | None]
+CLOSING = 30.0  # seconds that a job has to end in
+
+
 class JobQueue:
-    """Jobs in order, one at a time, in a thread of their own."""
+    """Jobs in order, one at a time, in a thread that ends with the process, whatever it does."""
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, QueuedJob] = OrderedDict()
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(1, "explorer")
+        self._waiting: SimpleQueue[tuple[QueuedJob, Work] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="explorer", daemon=True)
+        self._thread.start()
 
-    def submit(self, title: str, work: Callable[[QueuedJob], str | None]) -> QueuedJob:
+    def _work(self) -> None:
+        while (next_one := self._waiting.get()) is not None:
+            job, work = next_one
+            if job.state == "waiting":
+                _run(job, work)
+            job._over.set()
+
+    def submit(self, title: str, work: Work) -> QueuedJob:
         job = QueuedJob(title)
         with self._lock:
             waiting = sum(one.state == "waiting" for one in self._jobs.values())
@@ -82,7 +96,7 @@ class JobQueue:
             self._jobs[job.id] = job
             while len(self._jobs) > MOST_REMEMBERED:
                 self._jobs.popitem(last=False)
-            job._future = self._pool.submit(_run, job, work)
+            self._waiting.put((job, work))
         return job
 
     def get(self, id_: str) -> QueuedJob | None:
@@ -93,16 +107,17 @@ class JobQueue:
 
     def wait(self, job: QueuedJob, seconds: float = 600.0) -> QueuedJob:
         """For tests and notebooks: until it is over."""
-        wait([job._future], timeout=seconds)
+        job._over.wait(seconds)
         return job
 
     def close(self) -> None:
         for job in self.all():
             job.cancel()
-        self._pool.shutdown()
+        self._waiting.put(None)
+        self._thread.join(CLOSING)
 
 
-def _run(job: QueuedJob, work: Callable[[QueuedJob], str | None]) -> None:
+def _run(job: QueuedJob, work: Work) -> None:
     job.state, begun = "running", time.monotonic()
     try:
         job.result = work(job)

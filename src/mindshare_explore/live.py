@@ -150,9 +150,9 @@ class MeasuredPrompt(ExplorerSource):
         )
 
     def _of_one_query(self, token: int, weights: np.ndarray) -> dict[str, np.ndarray]:
-        rows = np.stack([self.line(layer, token, column=False) for layer in self.layers])
-        assert self.kept is not None
-        seen = [self.kept.seen(layer, token).astype(float) for layer in self.layers]
+        kept = self._kept()  # once: another thread may give it up meanwhile
+        rows = np.stack([kept.row(layer, token) for layer in self.layers])
+        seen = [kept.seen(layer, token).astype(float) for layer in self.layers]
         shares = [one @ weights / one.sum(-1, keepdims=True) for one in seen]  # [head or 1, class]
         expected = np.stack(
             [np.broadcast_to(one, rows.shape[1:2] + one.shape[1:]) for one in shares]
@@ -166,15 +166,19 @@ class MeasuredPrompt(ExplorerSource):
         self.check(layer, head)
         return self.sums.profile(layer, head)
 
-    def line(self, layer: int, token: int, *, column: bool, lift: bool = False) -> np.ndarray:
-        self.check(layer)
-        require_below("token", token, self.sums.tokens)
+    def _kept(self) -> QueriesAndKeys:
         kept = self.kept
         if kept is None:
             raise NotKept(
                 "the queries and keys of this prompt are not in memory any more",
                 next_step="measure it again: the same numbers come back",
             )
+        return kept
+
+    def line(self, layer: int, token: int, *, column: bool, lift: bool = False) -> np.ndarray:
+        self.check(layer)
+        require_below("token", token, self.sums.tokens)
+        kept = self._kept()
         line = kept.column(layer, token) if column else kept.row(layer, token)
         if not lift:
             return line

@@ -207,10 +207,15 @@ class Explorer:
     def knock_out(self, id_: str, body: EffectBody) -> QueuedJob:
         """Hide a class: a job whose result is the prompt's id; the prompt has one more effect."""
         prompts = [self._measured(one) for one in dict.fromkeys([id_, *body.also])]
-        first = prompts[0]
         if len({one.model for one in prompts}) > 1:
             raise SelectionError("an effect is one model's", next_step="leave the others out")
-        model = self.model(first.model)
+        painted = {f"span:{name}" for name in body.spans}
+        if len(prompts) > 1 and any(c.name == body.cls and c.rule in painted for c in body.classes):
+            raise SelectionError(
+                "painted ranges are of one prompt, and others are asked for, too",
+                next_step="choose a class by a rule, or leave the others out",
+            )
+        model = self.model(prompts[0].model)
 
         def work(job: QueuedJob) -> str:
             from mindshare_explore.effects import knock_out
@@ -220,13 +225,14 @@ class Explorer:
             effect = knock_out(
                 model.loaded, prompts, body, lambda *done: job.step(f"hiding {body.cls}", *done)
             )
+            first = self._measured(id_)  # another pass may have taken its place
             others = [one for one in first.effects if one["asked"] != effect["asked"]]
             first.effects = [*others, effect][-MOST_EFFECTS:]
             if self.folder is not None:
                 write_effects(self.folder, first)
             return id_
 
-        return self.jobs.submit(f"Hide {body.cls} from {first.model}", work)
+        return self.jobs.submit(f"Hide {body.cls} from {model.label}", work)
 
     def _measured(self, id_: str) -> MeasuredPrompt:
         one = self.source(id_)

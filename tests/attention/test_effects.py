@@ -44,3 +44,16 @@ def test_a_change_beyond_the_range_of_exponentials() -> None:
     assert found["delta_logprob"] == pytest.approx(lost, rel=1e-4)
     assert found["kl"] == pytest.approx(divergence, rel=1e-3)
     assert found["flip"] == 1.0
+
+
+def test_a_row_beyond_that_range_changes_no_bit_of_its_neighbours() -> None:
+    generator = torch.Generator().manual_seed(2)
+    clean = torch.randn(2, 50, generator=generator)
+    rows = clean + torch.randn(16, 2, 50, generator=generator) * 0.1
+    together = rows.clone()
+    together[3, :, 9] += 500.0
+    answer = torch.tensor([3, 4])
+    alone, found = (Effects(clean, answer).of(some) for some in (rows, together))
+    for name, numbers in found.items():
+        others = [row for row in range(16) if row != 3]
+        assert numbers[others].tolist() == alone[name][others].tolist(), name

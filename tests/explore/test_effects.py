@@ -51,6 +51,15 @@ def test_a_painted_stretch_of_a_chat_can_be_hidden(door: TestClient) -> None:
     assert any(value for row in found["measures"]["kl"]["mean"] for value in row)
 
 
+def test_what_is_painted_is_of_one_prompt(door: TestClient, map_id: str) -> None:
+    other = measured(door, text="another ** text")
+    painted = {"classes": [{"name": "p", "rule": "span:p"}], "spans": {"p": [[0, 5]]}}
+    asked = {**painted, "cls": "p", "also": [other]}
+    answer = door.post(f"/api/prompts/{map_id}/effects", json=asked)
+    assert answer.status_code == 422
+    assert "painted ranges are of one prompt" in answer.text
+
+
 def test_cancelling_leaves_a_knock_out_between_layers(
     explorer: Explorer, door: TestClient, map_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

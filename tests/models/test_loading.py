@@ -192,6 +192,9 @@ def test_a_tokenizer_is_read_once_for_the_prompts_and_the_model(llama_folder: Pa
     reader = load_tokenizer(llama_folder)
     os.utime(llama_folder / "tokenizer.json", ns=(1, 1))
     assert load(llama_folder).tokenizer is not reader.tokenizer
+    reader = load_tokenizer(llama_folder)
+    (llama_folder / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    assert load(llama_folder).tokenizer is not reader.tokenizer
 
 
 def test_a_reader_of_a_gguf_file_corrects_its_bos(shared_gguf: Path) -> None:

@@ -61,9 +61,11 @@ class Effects:
         for part in pieces(change.numel()):
             torch.expm1(change.view(-1)[part], out=grown.view(-1)[part])
         normaliser = torch.log1p(torch.bmm(grown, weights)[..., 0].double())  # [position, row]
-        if not bool(torch.isfinite(normaliser).all()) or float(change.max()) > _LARGE:
+        # Row by row: what one row does must not change the bits of another.
+        large = (change.amax((0, 2)) > _LARGE) | ~torch.isfinite(normaliser).all(0)  # [row]
+        if bool(large.any()):
             wide = logits.double().logsumexp(-1) - clean.double().logsumexp(-1)
-            normaliser = wide.transpose(0, 1)
+            normaliser = torch.where(large, wide.transpose(0, 1), normaliser)
         places = torch.arange(len(self.answer), device=change.device)
         of_answer = change[places, :, self.answer].double()  # [position, row]
         found = {

@@ -227,7 +227,8 @@ class _KnockedOut:
         output = torch.empty(
             count, tokens, heads, value.shape[-1], dtype=kind, device=call.query.device
         )
-        step = EVEN * max(1, _TILE_BYTES // (4 * heads * tokens * clean.key.shape[2] * EVEN))
+        row_bytes = 4 * heads * tokens * clean.key.shape[2]
+        step = rows.even * max(1, _TILE_BYTES // (row_bytes * rows.even))
         for start in range(0, count, step):
             some = slice(start, min(start + step, count))
             own = _Own(call.query[some].to(kind), key[some].to(kind), value[some].to(kind))

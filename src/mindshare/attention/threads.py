@@ -7,7 +7,8 @@ where stretches end depends on the number of threads and of numbers. Cut into pi
 are whole vectors, every number is made the same way.
 
 Products are an exception where they have fewer than 16 rows: MKL splits the narrow ones otherwise
-(seen on AMD's, in strict mode too). Passes are padded to 16 tokens; rows of knock-outs are not.
+(seen on AMD's, in strict mode too). Passes are padded to 16 tokens; the clean passes of knock-outs
+and screens are not, and take one thread there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _GRAIN = 32768  # the fewest numbers torch gives to a thread
 _SERIAL = 16384  # so few are never split, not even by kernels with a grain of their own
 _VECTOR = 32  # numbers that the widest loops take at a time
 _FEW = 2  # threads that split the angles of whole rows evenly
-_ROWS = 16  # of a product: with fewer, its bits may depend on the threads
+ROWS = 16  # of a product: with fewer, its bits may depend on the threads
 
 
 def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
@@ -30,11 +31,11 @@ def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
 
     `own_grain`: for kernels that use all threads however few the numbers are, as gelu's does.
     """
-    threads = torch.get_num_threads()
-    if _splits_evenly(size, threads, own_grain):
+    number = torch.get_num_threads()
+    if _splits_evenly(size, number, own_grain):
         yield slice(0, size)
         return
-    done = size - size % (threads * _GRAIN)
+    done = size - size % (number * _GRAIN)
     if done:
         yield slice(0, done)
     if own_grain:
@@ -64,7 +65,8 @@ def evenly(model: torch.nn.Module, *, few_rows: bool = False) -> Iterator[None]:
     try:
         for module in model.modules():
             wrap = _wrapper(module)
-            if few_rows and isinstance(module, torch.nn.Linear):
+            # GPT-2's products are a `Conv1D` of transformers.
+            if few_rows and (isinstance(module, torch.nn.Linear) or _named(module, "Conv1D")):
                 wrap = _few_rows_on_one_thread
             if wrap is not None and "forward" not in vars(module):  # someone else's hook stays
                 module.forward = wrap(module.forward)
@@ -73,6 +75,10 @@ def evenly(model: torch.nn.Module, *, few_rows: bool = False) -> Iterator[None]:
     finally:
         for module in changed:
             del module.forward
+
+
+def _named(module: torch.nn.Module, name: str) -> bool:
+    return type(module).__name__ == name
 
 
 def _wrapper(module: torch.nn.Module) -> Callable[[Any], Any] | None:
@@ -110,7 +116,7 @@ def _on_one_thread(forward: Any) -> Any:
     """It is little work, and done once a pass."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        with _threads(1 if torch.get_num_threads() > _FEW else None):
+        with threads(1 if torch.get_num_threads() > _FEW else None):
             return forward(*args, **kwargs)
 
     return run
@@ -118,14 +124,14 @@ def _on_one_thread(forward: Any) -> Any:
 
 def _few_rows_on_one_thread(forward: Any) -> Any:
     def run(x: torch.Tensor) -> Any:
-        with _threads(1 if x.numel() < _ROWS * x.shape[-1] else None):
+        with threads(1 if x.numel() < ROWS * x.shape[-1] else None):
             return forward(x)
 
     return run
 
 
 @contextmanager
-def _threads(number: int | None) -> Iterator[None]:
+def threads(number: int | None) -> Iterator[None]:
     """None: as many as there are."""
     before = torch.get_num_threads()
     if number is not None:

@@ -187,7 +187,8 @@ _OF_WHAT = {  # of an insertion, where the word alone leaves open what of what
     "retained": "attention retained by the original tokens",
     "divergence": "the change of attention (Jensen–Shannon divergence)",
 }
-_BEHIND = {"amplitude": " the original"}  # what so many times is meant of
+_BEHIND = {"amplitude": " what they receive without"}  # what so many times is meant of
+_ALL = {"mass": " of all attention"}  # where the sentence does not say that it is a share
 
 
 def _given(subject: Key) -> str:
@@ -231,7 +232,7 @@ def _change(fact: Fact) -> Sentence:
         text = f"{b} gives {name(subject.token_class)} {what} than {a}"
     else:
         text = f"{_what(subject)} is {higher} in {b} than {a}"
-    behind = _BEHIND.get(subject.measure, "")
+    behind = (_BEHIND | _ALL).get(subject.measure, "")
     size = f"{value(number, subject.measure, sign=True, behind=behind)}{_disagreeing(number)}"
     return Sentence(f"{text}{_at(fact)}{_most(fact)}: {size}", (number,))
 
@@ -294,10 +295,11 @@ def _extremes(fact: Fact) -> Sentence:
         return Sentence(f"{highest} and lowest in {at[1]} ({plain[1]})", (high, low))
     ends = [end for end in (0, 1) if fact.stands_out(end)]
     if not ends:
-        text = f"{what} differs between {place}s, from {plain[1]} to {plain[0]}"
-        if measure == "lift":
-            gets = f"{name(fact.subject.token_class)} gets {plain[1]} to {plain[0]}"
-            text = f"for {_SHARE}, {gets} as much attention, depending on the {place}"
+        gets = f"{name(fact.subject.token_class)} gets {plain[1]} to {plain[0]}"
+        text = {
+            "lift": f"depending on the {place}, {gets} the attention that {_SHARE} would give it",
+            "share": f"depending on the {place}, {gets} of the attention on the named classes",
+        }.get(measure, f"{what} differs between {place}s, from {plain[1]} to {plain[0]}")
         return Sentence(text, (low, high))
     end = min(ends, key=lambda end: len(fact.rivals[end]))
     (highest, high_too), close = (("highest", "high"), ("lowest", "low"))[end], fact.rivals[end]
@@ -351,7 +353,8 @@ def _lead(fact: Fact) -> Sentence:
         more = "more attention" if subject.measure == "mass" else f"a larger {what}"
         claim = f"{token_class} gets {more} than any other named class"
     most = f", most in {where(place)}" if len(fact.places) > 1 else ""
-    return Sentence(f"{claim}{_at(fact)}{most}: {value(number, subject.measure)}", (number,))
+    size = value(number, subject.measure, behind=_ALL.get(subject.measure, ""))
+    return Sentence(f"{claim}{_at(fact)}{most}: {size}", (number,))
 
 
 @_form
@@ -408,14 +411,14 @@ _LEVELS = {  # the claim; above, below and at no change; what stands behind the 
         " as much",
     ),
     "peak_ratio": (
-        "the highest peak of the original tokens is {}",
-        ("higher", "lower", "not significantly higher or lower"),
-        " as high",
+        "the most attended original token receives {} attention",
+        ("more", "less", "not significantly more or less"),
+        " as much",
     ),
     "entropy_change": (
         "attention to the original tokens is {}",
         ("more even", "less even", "not significantly more or less even"),
-        "",
+        " of entropy",
     ),
 }
 
@@ -424,7 +427,7 @@ _LEVELS = {  # the claim; above, below and at no change; what stands behind the 
 def _level(fact: Fact) -> Sentence:
     (number,), subject = fact.numbers, fact.subject
     form, (more, less, neither), behind = _LEVELS[subject.measure]
-    without = " as without it" if behind and fact.side else ""
+    without = " as without it" if behind.startswith(" as") and fact.side else ""
     mean = value(number, subject.measure, behind=behind + without)
     if not fact.test:
         what = f"{word(subject.measure)} by the original tokens"
@@ -444,10 +447,10 @@ def _levels(fact: Fact) -> Sentence:
 
 @_form
 def _responding(fact: Fact) -> Sentence:
-    first, heads = fact.numbers[0], count(len(fact.places), "head")
+    first, heads = fact.numbers[0], f"{len(fact.places)} of {fact.of} heads"
     claim = f"inserting {name(fact.subject.condition)} changes {heads} more than the median head"
     size = f"{word(fact.subject.measure)} {value(first, fact.subject.measure)}"
-    return Sentence(f"{claim}, most strongly {where(fact.places[0])}: {size}", (first,))
+    return Sentence(f"{claim}, most {where(fact.places[0])}: {size}", (first,))
 
 
 @_form
@@ -464,7 +467,7 @@ _LABELS = {  # what a head with this label does
     "sharpened": "gathering attention on fewer tokens",
     "amplified": "giving the original tokens more, in the same pattern",
     "damped": "giving the original tokens less, in the same pattern",
-    "reconfigured": "attending to other tokens",
+    "reconfigured": "attending to different original tokens",
 }
 
 
@@ -490,8 +493,8 @@ def _retained(fact: Fact) -> Sentence:
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    one = "rescaling the old attention by one factor per query"
-    explained = f"{one} explains {value(whole, 'affine_r2')} of the new"
+    one = "scaling the old attention once per query"
+    explained = f"{one} explains {value(whole, 'affine_r2')} of the new one's variance"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
     return Sentence(f"{_given(fact.subject)}{explained}, {there}", (whole, first))
 

@@ -43,7 +43,6 @@ from mindshare.models.pretrained import (
     require_causal,
     require_measurable,
     step,
-    tokenizer_files,
 )
 from mindshare.models.processor import strict_products
 from mindshare.models.reference import (
@@ -303,9 +302,10 @@ _previewed: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
 
 def _tokenizer_key(parts: _Parts, options: Options) -> tuple[Any, ...]:
-    """The files, as they are now."""
-    files = [file for folder in parts.folders for file in tokenizer_files(folder)]
-    stats = [(file, file.stat()) for file in files]
+    """All files that a tokenizer may be made of, chat templates among them, as they are now."""
+    kinds = ("*.json", "*.jinja", "*.model", "*.txt")
+    files = [one for folder in parts.folders for kind in kinds for one in Path(folder).glob(kind)]
+    stats = [(file, file.stat()) for file in sorted(files)]
     return options.trust_remote_code, *((file, x.st_size, x.st_mtime_ns) for file, x in stats)
 
 
