@@ -54,7 +54,8 @@ KEPT: dict[str, tuple[int, ...]] = {
     "study_files": (27, 136, 45),  # names that are too long, numbers of thousands of digits
     "data_files": (185,),  # columns that are no UTF-8
     "model_folders": (1050, 5103),  # padding beyond the vocabulary, special tokens outside of it
-    "gguf_headers": (188, 479, 6747),  # texts that are no UTF-8, a list longer than the file
+    # Texts that are no UTF-8, a list longer than the file, millions of layers.
+    "gguf_headers": (188, 479, 6747, 201476),
 }
 
 

@@ -42,6 +42,7 @@ from mindshare.models.pretrained import (
     read_tokenizer,
     require_causal,
     require_measurable,
+    require_sane,
     step,
 )
 from mindshare.models.processor import strict_products
@@ -365,6 +366,8 @@ def _gguf_config(file: Path) -> Any:
     header = read_header(file)  # a broken file is named before transformers trips over it
     try:
         with quiet_transformers():
-            return AutoConfig.from_pretrained(str(file.parent), gguf_file=file.name)
+            config = AutoConfig.from_pretrained(str(file.parent), gguf_file=file.name)
     except Exception as error:  # by the field that is odd
         raise unreadable(file, header, error) from error
+    require_sane(config.to_dict(), file)
+    return config

@@ -83,7 +83,7 @@ def read_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
     from transformers import AutoConfig
 
     written = read_json(folder / "config.json")
-    _require_sane(written, folder / "config.json")
+    require_sane(written, folder / "config.json")
     try:
         with quiet_transformers():
             return AutoConfig.from_pretrained(str(folder), trust_remote_code=trust_remote_code)
@@ -105,18 +105,18 @@ def read_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
         ) from error
 
 
-def _require_sane(written: dict[str, Any], file: Path) -> None:
+def require_sane(written: dict[str, Any], file: Path) -> None:
     """Refuse numbers of which a model would be built for hours, before anything is built."""
     for name, value in written.items():
         if isinstance(value, dict):
-            _require_sane(value, file)
+            require_sane(value, file)
         most = MOST.get(name)
         if most is not None and isinstance(value, int) and value > most:
             raise ModelFileError(
                 f"{name} is {value:,}",
                 where=str(file),
                 allowed=f"at most {most:,}",
-                next_step="use the config.json the model was published with",
+                next_step=f"use {file.name} as the model was published with",
             )
 
 
