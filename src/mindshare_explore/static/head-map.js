@@ -33,6 +33,7 @@ export class HeadMap extends HTMLElement {
     });
     this.more = h("button", { type: "button", onclick: () => { this.count += 50; this.list(); } }, "more");
     this.cell = { width: 10, height: 10, left: 30, top: 16 };
+    this.told = /** @type {[number, number] | null} */ (null); // the cell that the line below names
   }
 
   connectedCallback() {
@@ -97,6 +98,7 @@ export class HeadMap extends HTMLElement {
       context.fillRect(left + column * width, top + row * height, width - 1, height - 1);
     }));
     this.mark(context, found.values);
+    this.tell(this.told); // another measure or model has other numbers there
     this.scale.textContent = `${found.byHead ? "columns: heads; " : ""}rows: layers; colours: ${found.scale.words()}`;
   }
 
@@ -129,6 +131,7 @@ export class HeadMap extends HTMLElement {
   tell(cell) {
     const source = this.data?.shown;
     if (!cell || !source) return;
+    this.told = cell;
     const [row, column] = cell;
     const layer = source.layers[row] ?? 0;
     if (column < 0) {
@@ -138,7 +141,7 @@ export class HeadMap extends HTMLElement {
     const names = source.known.filter((one) => one.layer === layer && one.head === column);
     const value = this.data?.map()?.values[row]?.[column];
     const also = names.length ? ` · ${names.map((one) => one.name).join(", ")}` : "";
-    this.said.textContent = `layer ${layer}, head ${column}: ${short(value)}${also}`;
+    this.said.textContent = value === undefined ? "" : `layer ${layer}, head ${column}: ${short(value)}${also}`;
   }
 
   /** @param {[number, number] | null} cell */
