@@ -77,11 +77,11 @@ def test_titles_and_captions_are_short_and_definitions_whole(figure: Figure) -> 
 def test_any_measure_of_the_registry_has_its_words(name: str) -> None:
     """With what it rests on, and its unit on the axis."""
     found = data(name, [0.1, 0.3])
-    words = captions.summary_words(found, captions.Encoding(name=["x"], title=""))
+    shown, definition, _ = captions.summary_words(found, captions.Encoding(name=["x"], title=""))
     for each in (name, *MEASURES[name].needs):
-        assert MEASURES[each].definition.rstrip(".") in words.definition
+        assert MEASURES[each].definition.rstrip(".") in definition
     assert MEASURES[name].unit in captions.axis_title(found) + "ratio"
-    assert MEASURES[name].title in words.caption
+    assert MEASURES[name].title in shown
 
 
 def test_the_definition_carries_the_study_and_what_the_caller_knows() -> None:

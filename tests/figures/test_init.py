@@ -10,7 +10,7 @@ import altair
 import pytest
 
 from mindshare.figures import Figure, render
-from mindshare.figures.redraw import CHARTS
+from mindshare.figures.figure import CHARTS
 from mindshare.figures.theme import Style
 
 from .drawing import assert_fits, drawn, panels, words

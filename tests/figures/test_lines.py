@@ -193,7 +193,7 @@ def test_the_words_say_what_lies_along_the_axis() -> None:
         assert sweep(rows).title == f"Response by {along}: m"
     figure = sweep(TEXTS)
     row = next(r for r in figure.table.to_pylist() if r["measure"] == "shape")
-    assert f"Shape: {row['mean']:.3g} at /" in figure.description
+    assert f"Shape: {row['mean']:.3g} (/)" in figure.description
     assert "56 inserted tokens" in caption(figure)
 
 

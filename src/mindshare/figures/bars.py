@@ -17,13 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.facts.sentences import listed
 from mindshare.figures.captions import (
     Encoding,
     axis_title,
     axis_words,
     cell_words,
-    listed,
-    number,
     summary_figure,
     summary_title,
     told_apart,
@@ -36,6 +35,7 @@ from mindshare.figures.theme import (
     Spec,
     Style,
     channel,
+    coloured,
     layer,
     legend,
     name_axis,
@@ -52,7 +52,6 @@ _GAP = 6  # pixels between the groups
 _NARROWEST = 16  # pixels of a bar with a name under it
 _HEIGHTS = {1: 190, 2: 120, 3: 96}  # pixels of a row, by the number of rows
 _MOST_ROWS = 24
-_DESCRIBED = 12  # up to so many bars, each one is described
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class ClassBarsOptions(Style):
     first_colour: int = 0  # of the palette: colours before it are those of other classes
 
 
-@redrawable
+@redrawable(ClassBarsOptions)
 def class_bars(
     summary: pa.Table,
     options: ClassBarsOptions | None = None,
@@ -216,21 +215,6 @@ class _ClassBars:
             rows = self.totals if not self.is_share else lower if len(self.order) == 2 else []
         return [row for row in rows if row["low"] is not None] if self.options.whiskers else []
 
-    @cached_property
-    def sums(self) -> list[Row]:
-        """One row per bar in the order of the layers: its height and its `parts` by class."""
-        bars: dict[tuple[Any, ...], Row] = {}
-        place = {name: i for i, name in enumerate(self.order)}
-        layers = self.data.layers
-        rows = sorted(self.data.drawn, key=lambda r: (layers.index(r["layer"]), place[r["class"]]))
-        for row in rows:
-            single = None if self.stacked else row["class"]
-            key = (row["layer"], row["model"], row["head"], single)
-            bar = bars.setdefault(key, {**row, "class": single, "mean": 0.0, "parts": {}})
-            bar["mean"] += row["mean"]
-            bar["parts"][self.label(row["class"])] = row["mean"]
-        return list(bars.values())
-
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -323,10 +307,9 @@ def _colour(bars: _ClassBars) -> Spec:
     if bars.order == [None]:
         return {"value": bars.options.colours.series[0]}
     colours = bars.data.class_colours(first=bars.options.first_colour)
-    scale = {"domain": list(colours), "range": list(colours.values())}
     labels = {name: bars.label(name) for name in colours}
     shown = legend(labels, bars.options.pixels) if bars.stacked else None  # else rows are named
-    return channel("class", "nominal", scale=scale, legend=shown)
+    return coloured("class", colours, shown)
 
 
 def _tooltip(bars: _ClassBars, *, total: bool = False) -> list[Spec]:
@@ -353,7 +336,6 @@ def _encoding(bars: _ClassBars) -> Encoding:
         axes += stack if bars.stacked else f". A row per token class: {listed(labels[::-1])}"
     if neutral is not None and not bars.stacked:
         axes += f". A dashed line marks {neutral:g}"
-    each_bar = bars.stacked and bars.order != [None] and len(bars.sums) <= _DESCRIBED
     why = "is over other prompts for other classes" if bars.some_absent else "does not add up"
     unstacked = f"{data.measure.title} {why}, so bars are not stacked"
     return Encoding(
@@ -365,7 +347,6 @@ def _encoding(bars: _ClassBars) -> Encoding:
         interval="Whisker" if bars.whiskers else "",
         whose=whose if bars.whiskers else "",
         facts=[unstacked if several and not bars.stacked else None],
-        details=[_bar_words(bars, bar) for bar in bars.sums] if each_bar else [],
     )
 
 
@@ -394,20 +375,13 @@ def _title(bars: _ClassBars) -> str:
 
 
 def _series(bars: _ClassBars) -> dict[str, list[Row]]:
-    """The bars of each model; by class where the totals say nothing."""
-    if bars.stacked and not bars.is_share:
-        return {m: [bar for bar in bars.sums if bar["model"] == m] for m in bars.data.models}
-    return {
-        f"{model}, {bars.label(name)}" if name else model: [
-            row for row in bars.data.drawn if (row["model"], row["class"]) == (model, name)
-        ]
-        for model in bars.data.models
-        for name in bars.order[::-1]
-    }
-
-
-def _bar_words(bars: _ClassBars, bar: Row) -> str:
-    parts = ", ".join(f"{name} {number(x)}" for name, x in bar["parts"].items())
-    head = bar["head"] if "head" in bars.split else None
-    where = cell_words(bar["layer"], head, bars.options)
-    return f"{where.capitalize()}, {bar['model']}: {parts}; total {number(bar['mean'])}."
+    """The bars of each model by class, and their totals."""
+    series: dict[str, list[Row]] = {}
+    for model in bars.data.models:
+        for name in bars.order[::-1]:
+            label = f"{model}, {bars.label(name)}" if name else model
+            keys = (model, name)
+            series[label] = [r for r in bars.data.drawn if (r["model"], r["class"]) == keys]
+        if totals := [row for row in bars.totals if row["model"] == model]:
+            series[f"{model}, total"] = totals
+    return series

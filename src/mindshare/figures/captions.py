@@ -20,16 +20,18 @@ import pyarrow as pa
 
 from mindshare.facts import evidence
 from mindshare.facts.cells import Number
-from mindshare.figures.colours import ColourScale
-from mindshare.figures.figure import Figure, Words, compose
+from mindshare.facts.sentences import count, listed
+from mindshare.figures.colours import FAINT, ColourScale
+from mindshare.figures.figure import Figure
+from mindshare.figures.render import printed
 from mindshare.figures.selection import Row, Selection, metadata
-from mindshare.figures.theme import Spec, Style
+from mindshare.figures.theme import BOLD, SCHEMA, TEXT, TITLE, Spec, Style, config, wrapped
 from mindshare.measures import MEASURES, Measure
-from mindshare.tables import DEFINITIONS, QUERIES, defined
+from mindshare.tables import DEFINITIONS, ONE_BASED, QUERIES, defined, one_based
 
 Parts = Iterable[str | None]  # sentences; None: nothing to say
 CAPTION_WORDS = 25
-_LISTED = 12  # layers that a description lists
+_LISTED, _EACH = 12, 6  # layers that a description lists; numbers of a line
 _UNBROKEN = 16  # characters of a name that is kept in one line
 _QUERIES = {"all": "every token", "both": "every token", "original": "the original tokens"}
 _VISIBLE = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
@@ -41,9 +43,9 @@ class Encoding:
 
     name: Sequence[str]  # of its files
     title: str
-    kind: str = ""  # of marks; with `axes` and the extremes of each of the series the description
+    kind: str = ""  # of marks; with `axes` and the numbers of the series the description
     axes: str = ""
-    series: Mapping[str, Sequence[Row]] = field(default_factory=dict)  # label → rows
+    series: Mapping[str, Sequence[Row]] = field(default_factory=dict)  # label → rows [+ `where`]
     interval: str = ""  # the mark that shows one: Whisker, Band
     whose: str = ""  # interval it is
     measures: Sequence[Measure] = ()  # if they are not only the table's own
@@ -55,41 +57,29 @@ class Encoding:
 
 
 def summary_figure(
-    view: Spec,
-    data: Selection,
-    chart: Encoding,
-    table: pa.Table | None = None,
+    view: Spec, data: Selection, chart: Encoding, table: pa.Table | None = None
 ) -> Figure:
     """A chart over prompts with its words; `table`: if it is not what was selected."""
     table = data.table if table is None else table
-    words = summary_words(data, chart)
-    return compose(view, words, data.style, table=table, legends=chart.legends)
+    return _figure(view, chart, data.style, table, *summary_words(data, chart))
 
 
-def summary_words(data: Selection, chart: Encoding) -> Words:
-    """The texts of a chart over prompts."""
+def summary_words(data: Selection, chart: Encoding) -> tuple[str, str, str]:
+    """Caption, definition and description of a chart over prompts."""
     measures = chart.measures or [data.measure]
     interval, of = chart.interval, f", of {chart.whose}" if chart.whose else ""
     intervals = f"{interval}s" if interval else "Intervals (not drawn)"
     stated = f"{intervals}: {_interval(data)}{of}" if data.has_intervals else "No intervals"
     drawn = f"{interval}: {_level(data)} interval{of.replace(',', '')}." if interval else None
     short = f"{data.measure.title}: {data.measure.short}." if len(measures) == 1 else None
-    described = f"{chart.kind} of {_subject(data, measures)}, over {prompts_words(data)}."
-    return Words(
-        name=file_name(*chart.name),
-        title=chart.title,
-        caption=_fitted(
-            [_first_sentence(data, measures), drawn, *_reservations(data), *chart.marks, short]
-        ),
-        definition=_definition(data, [stated, *_reservations(data), *chart.facts], measures),
-        description=" ".join(
-            [
-                f"{described} {chart.axes}.",
-                *(_extremes(data, label, rows) for label, rows in chart.series.items()),
-                *filter(None, chart.details),
-            ]
-        ),
-    )
+    caption = [_first_sentence(data, measures), drawn, *_reservations(data), *chart.marks, short]
+    described = [
+        f"{chart.kind} of {_subject(data, measures)}, over {prompts_words(data)}. {chart.axes}.",
+        *(_series_words(data, label, rows) for label, rows in chart.series.items()),
+        *chart.details,
+    ]
+    facts = [stated, *_reservations(data), *chart.facts]
+    return _fitted(caption), _definition(data, facts, measures), " ".join(filter(None, described))
 
 
 def prompt_figure(
@@ -98,14 +88,49 @@ def prompt_figure(
     """A chart of what one prompt's tokens receive, with its words."""
     about, known = about or {}, metadata(table)
     queries = queries_words(about, known)
-    words = Words(
-        name=file_name(*chart.name),
-        title=chart.title,
-        caption=_fitted([_facts_sentence(queries, chart.shown, style), *chart.marks]),
-        definition=_define(["received"], chart.facts, style, about, known, queries),
-        description=" ".join(filter(None, chart.details)),
+    caption = _fitted([_facts_sentence(queries, chart.shown, style), *chart.marks])
+    definition = _define(["received"], chart.facts, style, about, known, queries)
+    return _figure(
+        view, chart, style, table, caption, definition, " ".join(filter(None, chart.details))
     )
-    return compose(view, words, style, table=table, legends=chart.legends)
+
+
+def _figure(
+    view: Spec,
+    chart: Encoding,
+    style: Style,
+    table: pa.Table,
+    caption: str,
+    definition: str,
+    description: str,
+) -> Figure:
+    """A view under its title and caption; the one place where both are put into a picture."""
+    spec = {
+        "$schema": SCHEMA,
+        "description": description,
+        **_heading(chart.title, caption, style),
+        **view,
+        "config": config(legends=chart.legends),
+        "usermeta": printed(style),
+    }
+    name, title = style.name or file_name(*chart.name), style.title or chart.title
+    table = one_based(table) if style.labels == ONE_BASED else table
+    return Figure(name, spec, table, title, definition, description)
+
+
+def _heading(title: str, caption: str, style: Style) -> Spec:
+    """Title and caption, those of one's own, or none."""
+    title = title if style.title is None else style.title
+    caption = caption if style.subtitle is None else style.subtitle
+    if style.bare or not (title or caption):
+        return {}
+    place: Spec = {"anchor": "start", "frame": "bounds", "offset": 8}
+    lines = wrapped(caption, style.pixels) if caption else []
+    if not title:  # an empty one would take a line
+        look = {"fontSize": TEXT, "fontWeight": "normal", "color": FAINT}
+        return {"title": {"text": lines, **look, **place}}
+    below = {"subtitle": lines} if lines else {}
+    return {"title": {"text": wrapped(title, style.pixels, TITLE * BOLD), **below, **place}}
 
 
 # ── titles ────────────────────────────────────────────────────────────────────────────────────────
@@ -264,18 +289,22 @@ def _subject(data: Selection, measures: Sequence[Measure]) -> str:
     return f"{listed([_lower(measure.title) for measure in measures])}{_common(data)}{who}"
 
 
-def _extremes(data: Selection, label: str, rows: Sequence[Row]) -> str:
-    """`Highest 0.3 (layer 1, head 2), lowest …, mean …`"""
+def _series_words(data: Selection, label: str, rows: Sequence[Row]) -> str:
+    """Of few rows each number, else `Highest 0.3 (layer 1, head 2), lowest …, mean …`"""
     lead = f"{label}: " if label else ""
-    rows = sorted((r for r in rows if r[data.value] is not None), key=lambda r: r[data.value])
-    if not rows:
-        return f"{lead}No prompt has this number."
+    known = [row for row in rows if row[data.value] is not None]
 
     def at(row: Row) -> str:
-        return f"{number(row[data.value])} ({cell_words(row['layer'], row['head'], data.style)})"
+        where = row.get("where") or cell_words(row["layer"], row["head"], data.style)
+        return f"{number(row[data.value])} ({where})"
 
-    mean = number(sum(row[data.value] for row in rows) / len(rows))
-    return f"{lead}Highest {at(rows[-1])}, lowest {at(rows[0])}, mean {mean}."
+    if not known:
+        return f"{lead}No prompt has this number."
+    if len(known) <= _EACH:
+        return f"{lead}{', '.join(map(at, known))}."
+    ranked = sorted(known, key=lambda row: float(row[data.value]))
+    mean = number(sum(row[data.value] for row in known) / len(known))
+    return f"{lead}Highest {at(ranked[-1])}, lowest {at(ranked[0])}, mean {mean}."
 
 
 def axis_words(noun: str, numbers: Sequence[int | None], style: Style) -> str:
@@ -390,14 +419,6 @@ def cell_words(layer: int | None, head: int | None, style: Style) -> str:
 def number(value: float) -> str:
     """Three significant digits."""
     return f"{value:.3g}"
-
-
-def count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def visible(token: str) -> str:

@@ -1,4 +1,4 @@
-"""A chart that can stand alone: a view under its title and caption, with its numbers and words.
+"""A chart that can stand alone: a picture with its numbers, its words and how it was drawn.
 
 A `Figure` holds the Vega-Lite spec with the data inside, the table of the same numbers, and two
 texts: the definition (how it was measured) and the description (what the picture shows). Knows
@@ -18,21 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from mindshare.errors import MindshareError, OutputError, checked
-from mindshare.figures.colours import FAINT
-from mindshare.figures.render import Drawn, csv_bytes, draw, page, parquet_bytes, printed
+from mindshare.figures.render import Drawn, csv_bytes, draw, page, parquet_bytes
 from mindshare.figures.selection import metadata
-from mindshare.figures.theme import (
-    BOLD,
-    SCHEMA,
-    TEXT,
-    TITLE,
-    Spec,
-    Style,
-    check_word,
-    config,
-    wrapped,
-)
-from mindshare.tables import LABELS, ONE_BASED, one_based
+from mindshare.figures.theme import Style, check_word
+from mindshare.tables import LABELS
 
 if TYPE_CHECKING:
     import altair
@@ -147,16 +136,24 @@ class Source:
     arguments: Mapping[str, Any]
 
 
-def redrawable(function: Callable[P, Figure]) -> Callable[P, Figure]:
+CHARTS: dict[str, tuple[Callable[..., Figure], type[Style]]] = {}  # name → function, options
+
+
+def redrawable(options: type[Style]) -> Callable[[Callable[P, Figure]], Callable[P, Figure]]:
     """Figures of this function know how they were drawn, so that they can be drawn again."""
-    signature = inspect.signature(function)
 
-    @wraps(function)
-    def draw(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        arguments = signature.bind(*args, **kwargs).arguments
-        return replaced(function(*args, **kwargs), source=Source(function.__name__, arguments))
+    def of(function: Callable[P, Figure]) -> Callable[P, Figure]:
+        signature = inspect.signature(function)
 
-    return draw
+        @wraps(function)
+        def draw(*args: P.args, **kwargs: P.kwargs) -> Figure:
+            arguments = signature.bind(*args, **kwargs).arguments
+            return replaced(function(*args, **kwargs), source=Source(function.__name__, arguments))
+
+        CHARTS[function.__name__] = draw, options
+        return draw
+
+    return of
 
 
 def labels_of(figures: Sequence[Figure]) -> str:
@@ -168,50 +165,3 @@ def labels_of(figures: Sequence[Figure]) -> str:
 def check_formats(formats: Sequence[str]) -> None:
     for word in formats:
         check_word(word, FILES, "format of figures")
-
-
-@dataclass(frozen=True)
-class Words:
-    """Every text of a chart, as `mindshare.figures.captions` makes them."""
-
-    name: str  # of its files, unless the style has one
-    title: str
-    caption: str
-    definition: str
-    description: str
-
-
-def compose(
-    view: Spec, words: Words, style: Style, *, table: pa.Table, legends: str = "middle"
-) -> Figure:
-    """A view under its title and caption; the one place where both are put into a picture."""
-    return Figure(
-        name=style.name or words.name,
-        spec={
-            "$schema": SCHEMA,
-            "description": words.description,
-            **_heading(words, style),
-            **view,
-            "config": config(legends=legends),
-            "usermeta": printed(style),
-        },
-        table=one_based(table) if style.labels == ONE_BASED else table,
-        title=style.title or words.title,
-        definition=words.definition,
-        description=words.description,
-    )
-
-
-def _heading(words: Words, style: Style) -> Spec:
-    """Title and caption, those of one's own, or none."""
-    title = words.title if style.title is None else style.title
-    caption = words.caption if style.subtitle is None else style.subtitle
-    if style.bare or not (title or caption):
-        return {}
-    place: Spec = {"anchor": "start", "frame": "bounds", "offset": 8}
-    lines = wrapped(caption, style.pixels) if caption else []
-    if not title:  # an empty one would take a line
-        look = {"fontSize": TEXT, "fontWeight": "normal", "color": FAINT}
-        return {"title": {"text": lines, **look, **place}}
-    below = {"subtitle": lines} if lines else {}
-    return {"title": {"text": wrapped(title, style.pixels, TITLE * BOLD), **below, **place}}

@@ -15,14 +15,13 @@ from functools import cached_property
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.facts.sentences import count, listed
 from mindshare.figures.captions import (
     Encoding,
     axis_title,
     axis_words,
     colour_words,
-    count,
     difference_title,
-    listed,
     summary_figure,
     summary_title,
 )
@@ -69,7 +68,7 @@ class HeadMapOptions(Style):
     symbols: bool = True  # where cells are large enough
 
 
-@redrawable
+@redrawable(HeadMapOptions)
 def head_map(
     table: pa.Table,
     token_class: str | None = None,
@@ -88,7 +87,7 @@ def head_map(
     return _figure(data, options, name, options.model, data.numbers)
 
 
-@redrawable
+@redrawable(HeadMapOptions)
 def response_map(
     summary: pa.Table,
     measure: str,

@@ -15,15 +15,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.facts.sentences import count, listed
 from mindshare.figures.captions import (
     Encoding,
     axis_title,
     axis_words,
     condition_label,
-    count,
     difference_words,
-    listed,
-    number,
     summary_figure,
     summary_title,
 )
@@ -35,6 +33,8 @@ from mindshare.figures.theme import (
     Spec,
     Style,
     channel,
+    coloured,
+    dashed_line,
     layer,
     legend,
     name_axis,
@@ -44,8 +44,8 @@ from mindshare.figures.theme import (
 from mindshare.tables import DEFINITIONS, DEPTH
 
 RESPONSES = ("amplitude", "shape", "entropy_change", "retained")
+# The `conditions` of all models alike, or of each by its label: tokenizers count differently.
 Conditions: TypeAlias = pa.Table | Mapping[str, pa.Table]
-"""The `conditions` of all models alike, or of each by its label: tokenizers count differently."""
 Lines = dict[str, list[Row]]  # label of a line → its rows, with their place along the axis as `x`
 _HEIGHT = 140
 _MOST_BANDS = 3  # lines of a panel: more bands hide one another
@@ -80,7 +80,7 @@ class LinePanel:
 # ── by layer ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@redrawable
+@redrawable(LineOptions)
 def layer_lines(
     summary: pa.Table,
     measure: str | None = None,
@@ -106,36 +106,32 @@ def layer_lines(
     several = by != "model" and len(data.models) > 1 and not data.is_difference
     models = data.models if several else [None]
     grid = PanelGrid.of(len(models), options, most=options.columns)
-    panels = [
-        layer_panel(
-            data,
-            by,
-            model,
-            title=options.word(model) if model else "",
-            y_title=None if i % grid.columns else axis_title(data),
-        )
-        for i, model in enumerate(models)
-    ]
-    view = panels_view(grid, panels, options, layer_axis(data, grid, options), "layer")
-    return summary_figure(view, data, _layer_encoding(data, options, by, panels))
+    panels = []
+    for i, model in enumerate(models):
+        y_title = None if i % grid.columns else axis_title(data)
+        title = options.word(model) if model else ""
+        panels.append(layer_panel(data, by, model, title=title, y_title=y_title))
+    view = panels_view(grid, panels, options, layer_axis(data, grid), "layer")
+    return summary_figure(view, data, layer_encoding(data, options, by, panels))
 
 
 def share_lines(data: Selection, options: LineOptions, rest: str) -> Figure:
     """One of two classes whose shares sum to 1, one line per model: what it lacks, `rest` has."""
+    data = replace(data, style=options)
     grid = PanelGrid.of(1, options)
     (name,) = data.values("class")
     y_title = axis_title(data, f"Share of {options.word(name)}")
     panel = layer_panel(data, "model", y_title=y_title, domain=(0.0, 1.0))
-    view = panels_view(grid, [panel], options, layer_axis(data, grid, options), "layer")
-    chart = _layer_encoding(data, options, "model", [panel], marks=[f"The rest: {rest}."])
-    return summary_figure(view, replace(data, style=options), chart)
+    view = panels_view(grid, [panel], options, layer_axis(data, grid), "layer")
+    chart = layer_encoding(data, options, "model", [panel], marks=[f"The rest: {rest}."])
+    return summary_figure(view, data, chart)
 
 
-def layer_axis(data: Selection, grid: PanelGrid, options: Style) -> Spec:
+def layer_axis(data: Selection, grid: PanelGrid) -> Spec:
     layers = [n for n in data.layers if n is not None]
     low, high = layers[0], layers[-1]
-    labels = number_axis(range(low, high + 1), grid.panel_width / (high - low + 1), options)
-    low, high = options.number(low), options.number(high)
+    labels = number_axis(range(low, high + 1), grid.panel_width / (high - low + 1), data.style)
+    low, high = data.style.number(low), data.style.number(high)
     scale = {"domain": [low - 0.5, high + 0.5], "nice": False, "zero": False}
     return channel("x", scale=scale, axis={"title": "Layer", **labels})
 
@@ -157,22 +153,17 @@ def layer_panel(data: Selection, by: str, model: str | None = None, **look: Any)
             name = next(iter(lines)) if by == "difference" else label(row[by])
             place = data.style.number(row["layer"])
             lines[name].append({**row, "x": place, "mean": row[data.value]})
-    coloured = {label(name): colour for name, colour in colours.items()}
-    return LinePanel(data, lines, coloured, **look)
+    by_label = {label(name): colour for name, colour in colours.items()}
+    return LinePanel(data, lines, by_label, **look)
 
 
-def _neutral(data: Selection) -> float | None:
-    return 0.0 if data.is_difference else data.measure.neutral
-
-
-def _layer_encoding(
+def layer_encoding(
     data: Selection,
     options: LineOptions,
     by: str,
     panels: Sequence[LinePanel],
     marks: Sequence[str] = (),
 ) -> Encoding:
-    neutral = _neutral(data)
     title = summary_title(data, data.drawn, by="layer")
     facts = []
     if data.is_difference:
@@ -193,7 +184,7 @@ def _layer_encoding(
             for label, rows in panel.lines.items()
         },
         interval="Band" if _has_bands(panels[0], options) else "",
-        marks=[*marks, None if neutral is None else f"Dashed: {neutral:g}, no change."],
+        marks=[*marks, None if data.neutral is None else f"Dashed: {data.neutral:g}, no change."],
         facts=facts,
     )
 
@@ -208,7 +199,7 @@ _ALONG = {
 }
 
 
-@redrawable
+@redrawable(LineOptions)
 def sweep_curves(
     summary: pa.Table,
     conditions: Conditions,
@@ -241,11 +232,10 @@ def sweep_curves(
         colours = options.tinted(series_colours(list(lines), options.colours))
         panels.append(LinePanel(one, lines, colours, axis_title(one, own=False), wrap=False))
     grid = PanelGrid.of(len(panels), options, most=options.columns)
-    numeric = along == "n_inserted"
-    x = _sweep_axis(data[0].values(along), grid.panel_width, numeric=numeric)
+    x = _sweep_axis(data[0].values(along), grid.panel_width, numeric=along == "n_inserted")
     view = panels_view(grid, panels, options, x, _ALONG[along][1])
-    chart = _sweep_encoding(panels, options, along)
-    return summary_figure(view, data[0], chart, table=only(table, "measure", names))
+    shown = only(table, "measure", names)
+    return summary_figure(view, data[0], _sweep_encoding(panels, options, along), table=shown)
 
 
 def _with_insertions(table: pa.Table, conditions: Conditions, options: LineOptions) -> pa.Table:
@@ -287,13 +277,14 @@ def _swept(data: Selection, along: str) -> Lines:
     """A line for each combination of what does not lie along the axis."""
     columns = [n for n in ("model", "insertion", "place") if len(data.values(n)) > 1 and n != along]
     columns = columns or ["model" if along == "insertion" else "insertion"]
+    numeric = along == "n_inserted"
     lines: Lines = {}
     for row in data.rows:
         label = ", ".join(row[column] for column in columns)
-        lines.setdefault(label, []).append({**row, "x": row[along]})
-    if along == "n_inserted":
-        for rows in lines.values():
-            rows.sort(key=lambda row: float(row["x"]))
+        where = f"{row[along]:,.4g} tokens" if numeric else row[along]
+        lines.setdefault(label, []).append({**row, "x": row[along], "where": where})
+    for rows in lines.values() if numeric else ():
+        rows.sort(key=lambda row: float(row["x"]))
     return lines
 
 
@@ -312,7 +303,7 @@ def _sweep_axis(values: Sequence[Any], width: float, *, numeric: bool) -> Spec:
 
 
 def _sweep_encoding(panels: Sequence[LinePanel], options: LineOptions, along: str) -> Encoding:
-    first = panels[0].data
+    first, what = panels[0].data, _ALONG[along][0]
     measures = [panel.data.measure for panel in panels]
     lengths = sorted(first.values("n_inserted"))
     ends = " to ".join(f"{n:,.4g}" for n in dict.fromkeys((lengths[0], lengths[-1])))
@@ -320,34 +311,26 @@ def _sweep_encoding(panels: Sequence[LinePanel], options: LineOptions, along: st
     interval = "Band" if numeric else "Whisker"
     who = f": {first.models[0]}" if len(first.models) == 1 else ""
     labels = list(panels[0].lines)
-    several = f". {count(len(labels), 'line')}: {listed(labels)}" if len(labels) > 1 else ""
+    several = len(labels) > 1
+    lines = f". {count(len(labels), 'line')}: {listed(labels)}" if several else ""
     return Encoding(
         name=["sweep"],
-        title=f"Response by {_ALONG[along][0]}{who}",
+        title=f"Response by {what}{who}",
         kind="Lines" if numeric else "Points",
-        axes=f"Horizontal: {_ALONG[along][0]}, in {count(len(panels), 'panel')}{several}",
+        axes=f"Horizontal: {what}, in {count(len(panels), 'panel')}{lines}",
+        series={
+            f"{panel.data.measure.title}, {label}" if several else panel.data.measure.title: rows
+            for panel in panels
+            for label, rows in panel.lines.items()
+        },
         interval=interval if _has_bands(panels[0], options) else "",
         marks=[
             None if numeric else f"{ends} inserted tokens.",
             "Dashed: no change." if any(m.neutral is not None for m in measures) else None,
         ],
         facts=["Inserted tokens are those that hold an inserted character, mean over the prompts"],
-        details=[_point_words(panel, numeric=numeric) for panel in panels],
         measures=measures,
     )
-
-
-def _point_words(panel: LinePanel, *, numeric: bool) -> str:
-    """Every point, in words."""
-    lines = []
-    for label, rows in panel.lines.items():
-        points = ", ".join(
-            f"{'no number' if row['mean'] is None else number(row['mean'])} at "
-            + (f"{row['x']:,.4g} tokens" if numeric else str(row["x"]))
-            for row in rows
-        )
-        lines.append(f"{label}: {points}" if len(panel.lines) > 1 else points)
-    return f"{panel.data.measure.title}: {'; '.join(lines)}."
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
@@ -369,10 +352,9 @@ def panels_view(
             for row in rows
             if row["mean"] is not None
         ]
-        axis = {"title": panel.y_title, "tickCount": 5}
         scale: Spec = {"zero": False, "nice": 5}
         scale |= {"domain": list(panel.domain)} if panel.domain else {}
-        y = channel("mean", scale=scale, axis=axis)
+        y = channel("mean", scale=scale, axis={"title": panel.y_title, "tickCount": 5})
         layers = _layers(panel, options, x_label, categories=x["type"] != "quantitative")
         view = grid.panel(_HEIGHT, panel.title, x, y, *layers, wrap=panel.wrap)
         views.append({**view, "data": {"values": values}})
@@ -382,26 +364,20 @@ def panels_view(
 def _layers(
     panel: LinePanel, options: LineOptions, x_label: str, *, categories: bool
 ) -> list[Spec]:
-    names, measure = list(panel.lines), panel.data.measure
+    names = list(panel.lines)
     longest = max(len(rows) for rows in panel.lines.values())
     look: Spec = {"symbolType": "stroke", "symbolSize": 320, "symbolStrokeWidth": 2}
     shown = legend({n: n for n in names}, options.pixels, **look) if len(names) > 1 else None
-    by_series = channel("series", "nominal")
-    scale = {"domain": names, "range": list(panel.colours.values())}
-    colour: Spec = {"color": {**by_series, "scale": scale, "legend": shown}}
+    colour: Spec = {"color": coloured("series", panel.colours, shown)}
     dash: Spec = {}
     beside: Spec = {}
     if len(names) > 1:
         dashes = {"domain": names, "range": _DASHES[: len(names)]}
-        dash = {"strokeDash": {**by_series, "scale": dashes, "legend": shown}}
+        dash = {"strokeDash": channel("series", "nominal", scale=dashes, legend=shown)}
         if categories:  # points over one category stand side by side
-            beside = {"xOffset": {**by_series, "scale": {"domain": names, "paddingOuter": 1}}}
-    layers: list[Spec] = []
-    if (no_change := _neutral(panel.data)) is not None:
-        dashed: Spec = {"color": "#777777", "strokeDash": [3, 2], "strokeWidth": 0.9}
-        ends: Spec = {"x": {"value": 0}, "x2": {"value": "width"}}
-        neutral = [{"mean": no_change}]
-        layers.append(layer("rule", ends, values=neutral, tooltip=None, **dashed))
+            offsets = {"domain": names, "paddingOuter": 1}
+            beside = {"xOffset": channel("series", "nominal", scale=offsets)}
+    layers = [] if panel.data.neutral is None else [dashed_line(panel.data.neutral)]
     if _has_bands(panel, options):
         rule = categories or longest == 1
         look = {"strokeWidth": 1.3} if rule else {"opacity": 0.2, "clip": True}
@@ -412,7 +388,7 @@ def _layers(
         look = {"strokeWidth": 1.7, "strokeJoin": "round", "tooltip": None}
         layers.append(layer("line", {**colour, **dash}, **look))
     size = 34 if categories else 10 if longest > 16 else 22
-    numbers = {"mean": measure.title, "low": "low", "high": "high", "n_prompts": "prompts"}
-    tips = {"tooltip": tooltip({"series": "line", "x": x_label}, numbers)}
-    layers.append(layer("circle", {**colour, **tips, **beside}, size=size, opacity=1))
+    numbers = {"mean": panel.data.measure.title, "low": "low", "high": "high"}
+    tips = tooltip({"series": "line", "x": x_label}, numbers | {"n_prompts": "prompts"})
+    layers.append(layer("circle", {**colour, "tooltip": tips, **beside}, size=size, opacity=1))
     return layers

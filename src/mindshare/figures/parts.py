@@ -8,16 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 
 from mindshare.facts.parts import FIRST, percent
-from mindshare.facts.sentences import name
-from mindshare.figures.captions import Encoding, listed, summary_figure
+from mindshare.facts.sentences import listed, name
+from mindshare.figures.captions import Encoding, summary_figure
 from mindshare.figures.colours import FAINT, INK, OTHER, series_colours
 from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import UNNAMED, Row, Selection, select
-from mindshare.figures.theme import TEXT, Spec, Style, channel, layer, legend, text_width, tooltip
+from mindshare.figures.theme import (
+    TEXT,
+    Spec,
+    Style,
+    channel,
+    coloured,
+    layer,
+    legend,
+    text_width,
+    tooltip,
+)
 from mindshare.measures import MEASURES
 from mindshare.tables import DEFINITIONS
 
@@ -34,7 +45,7 @@ class PartBarsOptions(Style):
     parts: Mapping[str, str] = field(default_factory=dict)  # class → what the part is called
 
 
-@redrawable
+@redrawable(PartBarsOptions)
 def part_bars(
     summary: pa.Table,
     expected: pa.Table,
@@ -50,7 +61,8 @@ def part_bars(
     rows = [row for row in expected.to_pylist() if row["mean"] is not None]
     even = {(row["model"], row["class"]): row["mean"] for row in rows}
     bars = _PartBars(select(summary, options, about), even, options)
-    return summary_figure(_view(bars), bars.data, _encoding(bars), table=_table(bars))
+    table = pa.table({n: [row[n] for row in bars.rows] for n in _SCHEMA.names}, schema=_SCHEMA)
+    return summary_figure(_view(bars), bars.data, _encoding(bars), table=table)
 
 
 @dataclass(frozen=True)
@@ -59,11 +71,7 @@ class _PartBars:
     even: Mapping[tuple[str, str], float]
     options: PartBarsOptions
 
-    @property
-    def series(self) -> list[str]:
-        return self.data.models
-
-    @property
+    @cached_property
     def parts(self) -> dict[str, str]:
         """Class → what it is called: the parts in the order of the prompt, then the rest."""
         drawn = {row["class"] for row in self.data.drawn}
@@ -72,26 +80,33 @@ class _PartBars:
         labels = {c: self.options.parts.get(c, c) for c in named}
         return labels | {c: REST[c] for c in rest if c in drawn}
 
-    @property
+    @cached_property
     def mass(self) -> dict[tuple[str, str], float]:
         return {(row["model"], row["class"]): row["mean"] for row in self.data.drawn}
 
     def difference(self, part: str) -> float | None:
         """Of two: the second minus the first, where both have the part."""
-        pair = [self.mass.get((one, part)) for one in self.series]
+        pair = [self.mass.get((one, part)) for one in self.data.models]
         if len(pair) != 2 or pair[0] is None or pair[1] is None:
             return None
         return pair[1] - pair[0]
 
+    @property
+    def differs(self) -> bool:
+        return any(self.difference(part) is not None for part in self.parts)
+
+    @cached_property
     def rows(self) -> list[Row]:
         """One per part and series, in drawing order."""
-        keys = [(part, one) for part in self.parts for one in self.series]
+        keys = [(part, one) for part in self.parts for one in self.data.models]
         return [
             {
+                "model": one,
+                "class": part,
                 "part": self.parts[part],
-                "series": one,
                 "mass": self.mass[one, part],
                 "expected": self.even.get((one, part)),
+                "difference": self.difference(part),
                 "rest": part in REST,
                 "shown": percent(self.mass[one, part]),
             }
@@ -115,54 +130,37 @@ _SCHEMA = pa.schema(
 )
 
 
-def _table(bars: _PartBars) -> pa.Table:
-    """What is drawn: a row per part and series, of two with the difference."""
-    names = {label: part for part, label in bars.parts.items()}
-    rows = [
-        {**row, "model": row["series"], "class": part, "difference": bars.difference(part)}
-        for row in bars.rows()
-        for part in [names[row["part"]]]
-    ]
-    columns = [{name: row[name] for name in _SCHEMA.names} for row in rows]
-    return pa.Table.from_pylist(columns, schema=_SCHEMA)
-
-
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _view(bars: _PartBars) -> Spec:
-    rows, labels, several = bars.rows(), list(bars.parts.values()), len(bars.series) > 1
+    labels, models = list(bars.parts.values()), bars.data.models
     names = min(max(map(text_width, labels)) + 4, _LONGEST * bars.options.pixels)
-    written = _VALUE * (2 if _differs(bars) else 1)
-    width = bars.options.pixels - names - written - 10
+    width = bars.options.pixels - names - _VALUE * (2 if bars.differs else 1) - 10
+    step = _GAP + _BAR * len(models)
+    scale = {"paddingInner": _GAP / step, "paddingOuter": 0.1}
     axis: Spec = {"title": None, "ticks": False, "labelLimit": names, "domain": False}
-    y: Spec = channel("part", "nominal", sort=labels, axis={**axis, "labelPadding": 6})
-    y["scale"] = {"paddingInner": _GAP / (_GAP + _BAR * len(bars.series)), "paddingOuter": 0.1}
-    beside: Spec = {"y": y}
-    if several:
-        beside["yOffset"] = channel("series", "nominal", sort=bars.series)
+    axis |= {"labelPadding": 6}
+    place: Spec = {"y": channel("part", "nominal", sort=labels, scale=scale, axis=axis)}
+    values = [row | {"end": _end(row, bars.rows, width)} for row in bars.rows]
+    beside = {"yOffset": channel("model", "nominal", sort=models)} if len(models) > 1 else {}
+    tips = tooltip({"part": "part", "model": "of"}, {"mass": "mass", "expected": "if even"})
+    bar = {**place, **beside, "tooltip": tips}
+    written: Spec = {"align": "left", "dx": 4, "color": INK, "fontSize": TEXT}
+    text = {**place, **beside, "x": channel("end"), "text": channel("shown", "nominal")}
+    even: Spec = {"color": INK, "thickness": 1.6, "size": _BAR}
     layers = [
-        layer("bar", {**beside, "x": _x(), **_colour(bars), "tooltip": _tooltip()}),
-        layer(
-            "tick",
-            {**beside, "x": channel("expected"), "tooltip": _tooltip()},
-            color=INK,
-            thickness=1.6,
-            size=_BAR,
-        ),
-        layer(
-            "text",
-            {**beside, "x": channel("end"), "text": channel("shown", "nominal")},
-            align="left",
-            dx=4,
-            color=INK,
-            fontSize=TEXT,
-        ),
+        layer("bar", {**bar, "x": _x(), **_colour(bars)}),
+        layer("tick", {**bar, "x": channel("expected")}, **even),
+        layer("text", text, **written),
     ]
-    if _differs(bars):
-        layers.append(_differences(bars, y, width))
-    values = [row | {"end": _end(row, rows, width)} for row in rows]
-    height = len(labels) * (_GAP + _BAR * len(bars.series))
+    if bars.differs:  # in a column at the right
+        at = {"x": {"value": width + 2 * _VALUE}, "text": channel("points", "nominal")}
+        gaps = {row["part"]: row["difference"] for row in bars.rows}
+        shown = [{"part": p, "points": points(d)} for p, d in gaps.items() if d is not None]
+        written = {"align": "right", "color": FAINT, "fontSize": TEXT}
+        layers.append(layer("text", place | at, values=shown, **written))
+    height = len(labels) * step
     return {"data": {"values": values}, "width": width, "height": height, "layer": layers}
 
 
@@ -182,35 +180,14 @@ def _x() -> Spec:
 
 
 def _colour(bars: _PartBars) -> Spec:
-    if len(bars.series) > 1:
-        colours = bars.options.tinted(series_colours(bars.series, bars.options.colours))
-        scale = {"domain": list(colours), "range": list(colours.values())}
-        shown = legend({name: name for name in bars.series}, bars.options.pixels)
+    models = bars.data.models
+    if len(models) > 1:
+        colours = bars.options.tinted(series_colours(models, bars.options.colours))
+        shown = legend({name: name for name in models}, bars.options.pixels)
         pale = {"condition": {"test": "datum.rest", "value": 0.4}, "value": 1}
-        return {"color": channel("series", "nominal", scale=scale, legend=shown), "opacity": pale}
+        return {"color": coloured("model", colours, shown), "opacity": pale}
     rest: Spec = {"test": "datum.rest", "value": OTHER}
     return {"color": {"condition": rest, "value": bars.options.colours.series[0]}}
-
-
-def _tooltip() -> list[Spec]:
-    return tooltip({"part": "part", "series": "of"}, {"mass": "mass", "expected": "if even"})
-
-
-def _differs(bars: _PartBars) -> bool:
-    return any(bars.difference(part) is not None for part in bars.parts)
-
-
-def _differences(bars: _PartBars, y: Spec, width: float) -> Spec:
-    """The difference of each part, in a column at the right."""
-    values = [
-        {"part": label, "text": points(difference)}
-        for part, label in bars.parts.items()
-        if (difference := bars.difference(part)) is not None
-    ]
-    encoding: Spec = {"y": y, "text": channel("text", "nominal")}
-    encoding["x"] = {"value": width + 2 * _VALUE}
-    look: Spec = {"align": "right", "color": FAINT, "fontSize": TEXT}
-    return layer("text", encoding, values=values, **look)
 
 
 def points(difference: float) -> str:
@@ -223,21 +200,25 @@ def points(difference: float) -> str:
 
 
 def _encoding(bars: _PartBars) -> Encoding:
-    two = _differs(bars)
-    first, second = (bars.series * 2)[:2]
-    named = ("part", "series") if len(bars.series) > 1 else ("part",)
-    each = [f"{', '.join(row[n] for n in named)}: {row['shown']}" for row in bars.rows()]
+    models = bars.data.models
     marks = ["Line: if attention were even. Other: template, blank lines."]
-    marks += [f"Right: {second} minus {first}, in points."] if two else []
+    marks += ["Right: {1} minus {0}, in points.".format(*models)] if bars.differs else []
     return Encoding(
         name=["parts"],
         title=_title(bars),
         kind="Horizontal bars",
         axes="One bar per part of the prompt, from the top as they follow one another; then what "
-        f"is in no part. Side by side: {listed(bars.series)}",
+        f"is in no part. Side by side: {listed(models)}",
         marks=marks,
+        series={
+            model if len(models) > 1 else "": [
+                {**row, "mean": row["mass"], "where": row["part"]}
+                for row in bars.rows
+                if row["model"] == model
+            ]
+            for model in models
+        },
         facts=["A line marks the mass that even attention over the visible tokens would give"],
-        details=[f"{'; '.join(each)}."],
         measures=[MEASURES["mass"], MEASURES["expected"]],
     )
 
@@ -248,9 +229,9 @@ def _title(bars: _PartBars) -> str:
     if gaps:
         part = max(gaps, key=lambda p: abs(gaps[p]))
         more = "more" if gaps[part] > 0 else "less"
-        first, second = bars.series
+        first, second = bars.data.models
         return f"{second} gives {name(bars.parts[part])} {more} attention than {first}"
-    if len(bars.series) > 1 or len(parts) < 2:
-        return f"Attention to each part of the prompt: {listed(bars.series)}"
-    top = max(parts, key=lambda p: bars.mass[bars.series[0], p])
+    if len(bars.data.models) > 1 or len(parts) < 2:
+        return f"Attention to each part of the prompt: {listed(bars.data.models)}"
+    top = max(parts, key=lambda p: bars.mass[bars.data.models[0], p])
     return f"{name(bars.parts[top])} gets the most attention of {len(parts)} parts"

@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.facts.sentences import count, listed
 from mindshare.figures.captions import (
     Encoding,
     cell_words,
     condition_label,
-    count,
-    listed,
     number,
     pale_words,
     prompt_figure,
@@ -45,7 +44,7 @@ _MOST_HEADS, _MOST_MODELS = 24, 12
 _OWN_SCALE = "Each panel has its own scale."
 
 
-@redrawable
+@redrawable(ProfileOptions)
 def profile_grid(
     aligned: pa.Table,
     sequence: pa.Table,
@@ -144,7 +143,7 @@ def _grid_encoding(
     )
 
 
-@redrawable
+@redrawable(ProfileOptions)
 def family_panel(
     sequences: Mapping[str, Tables],
     options: ProfileOptions | None = None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from mindshare.errors import OutputError, SelectionError, nearest
-from mindshare.figures.bars import ClassBarsOptions, class_bars
-from mindshare.figures.figure import FILES, Figure, Source, check_formats, labels_of
-from mindshare.figures.heat_map import HeadMapOptions, head_map, response_map
-from mindshare.figures.lines import LineOptions, layer_lines, sweep_curves
-from mindshare.figures.parts import PartBarsOptions, part_bars
-from mindshare.figures.profile_panels import ProfileOptions
-from mindshare.figures.profiles import family_panel, profile_grid
+from mindshare.figures.figure import CHARTS, FILES, Figure, Source, check_formats, labels_of
 from mindshare.figures.saving import encoded
-from mindshare.figures.theme import Style
-from mindshare.figures.token_strip import TokenStripOptions, received_strip, text_strip
-from mindshare.figures.uses import DotOptions, use_dots, use_lines
 from mindshare.folders import (
     MANIFEST,
     flush,
@@ -40,20 +31,6 @@ from mindshare.folders import (
     write_manifest,
 )
 
-CHARTS: dict[str, tuple[Callable[..., Figure], type[Style]]] = {
-    "class_bars": (class_bars, ClassBarsOptions),
-    "head_map": (head_map, HeadMapOptions),
-    "response_map": (response_map, HeadMapOptions),
-    "layer_lines": (layer_lines, LineOptions),
-    "sweep_curves": (sweep_curves, LineOptions),
-    "profile_grid": (profile_grid, ProfileOptions),
-    "family_panel": (family_panel, ProfileOptions),
-    "text_strip": (text_strip, TokenStripOptions),
-    "received_strip": (received_strip, TokenStripOptions),
-    "part_bars": (part_bars, PartBarsOptions),
-    "use_lines": (use_lines, LineOptions),
-    "use_dots": (use_dots, DotOptions),
-}
 _NAMED = ("class", "model", "condition")  # columns whose values can have labels and colours
 
 
@@ -145,7 +122,7 @@ def _as_it_was(path: Path, name: str, entry: Mapping[str, Any]) -> Figure:
         return Figure(name, spec, table, title, definition, str(entry["description"]))
 
 
-def _check_names(style: Mapping[str, Any], figures: Any) -> None:
+def _check_names(style: Mapping[str, Any], figures: Iterable[Figure]) -> None:
     """Refuse a label or a colour for what no figure shows."""
     tables = [figure.table for figure in figures]
     columns = [t[name] for t in tables for name in _NAMED if name in t.column_names]

@@ -275,20 +275,14 @@ def drawing_in_background() -> Iterator[BackgroundProcess]:
     process = BackgroundProcess(executor)
     token = _background.set(process)
     try:
-        process.submit(
-            script
-        )  # cached; made while the caller is still measuring, as it takes seconds
+        # It takes seconds and is cached: made while the caller is still measuring.
+        process.submit(script)
         yield process
         for future in process.futures:
             future.result()  # the first error is raised
     finally:
         _background.reset(token)
         executor.shutdown(cancel_futures=True)
-
-
-def _warm() -> None:
-    """Build the cached script, which takes seconds, while the caller is still measuring."""
-    script()
 
 
 def _executor() -> Executor:

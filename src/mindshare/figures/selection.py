@@ -54,6 +54,11 @@ class Selection:
         """The column that is drawn."""
         return "difference" if self.is_difference else "mean"
 
+    @property
+    def neutral(self) -> float | None:
+        """The number that says that nothing changed."""
+        return 0.0 if self.is_difference else self.measure.neutral
+
     @cached_property
     def drawn(self) -> list[Row]:
         """The rows that have a number."""

@@ -198,6 +198,19 @@ def layer(
     return spec if where is None else {**spec, "transform": [{"filter": where}]}
 
 
+def coloured(name: str, colours: Mapping[str, str], legend: Spec | None) -> Spec:
+    """Each value of a field in its own colour."""
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    return channel(name, "nominal", scale=scale, legend=legend)
+
+
+def dashed_line(value: float) -> Spec:
+    """Across a panel, at the number that says that nothing changed."""
+    look: Spec = {"color": "#777777", "strokeDash": [3, 2], "strokeWidth": 0.9, "tooltip": None}
+    ends: Spec = {"x": {"value": 0}, "x2": {"value": "width"}}
+    return layer("rule", ends, values=[{"mean": value}], **look)
+
+
 def every(share: float) -> int:
     """Which labels to write (each, every 2nd, 5th, …) if `share` of a label fits into a step."""
     return next((n for n in (1, 2, 5, 10, 20, 50) if n * share >= 1), 100)

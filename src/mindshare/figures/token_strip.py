@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.facts.sentences import count
 from mindshare.figures.captions import (
     Encoding,
     cell_words,
     colour_words,
     condition_label,
-    count,
     escaped,
     number,
     pale_words,
@@ -52,7 +52,7 @@ class TokenStripOptions(Style):
     positions: tuple[int, int] | None = None  # first and one past the last; None: all
 
 
-@redrawable
+@redrawable(TokenStripOptions)
 def text_strip(
     aligned: pa.Table,
     options: TokenStripOptions | None = None,
@@ -93,7 +93,7 @@ def text_strip(
     return prompt_figure(view, rows, options, about, chart)
 
 
-@redrawable
+@redrawable(TokenStripOptions)
 def received_strip(
     received: pa.Table,
     tokens: pa.Table,

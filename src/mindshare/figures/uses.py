@@ -7,29 +7,36 @@ against what the answer loses. Both draw what is in their tables.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from mindshare.figures.captions import (
-    Encoding,
-    axis_title,
-    axis_words,
-    count,
-    listed,
-    summary_figure,
-)
+from mindshare.facts.sentences import count, listed
+from mindshare.figures.captions import Encoding, axis_title, summary_figure
 from mindshare.figures.colours import INK, series_colours
 from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.lines import (
     LineOptions,
     LinePanel,
+    Lines,
     layer_axis,
+    layer_encoding,
     layer_panel,
     panels_view,
 )
 from mindshare.figures.selection import Row, Selection, select
-from mindshare.figures.theme import TEXT, PanelGrid, Spec, Style, channel, layer, legend, tooltip
+from mindshare.figures.theme import (
+    TEXT,
+    PanelGrid,
+    Spec,
+    Style,
+    channel,
+    coloured,
+    dashed_line,
+    layer,
+    legend,
+    tooltip,
+)
 from mindshare.measures import MEASURES
 from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES
 
@@ -37,7 +44,7 @@ SHOWN = ("Looked at", "Carried", "Used")
 _HEIGHT = 250
 
 
-@redrawable
+@redrawable(LineOptions)
 def use_lines(
     mass: pa.Table,
     contribution: pa.Table,
@@ -46,7 +53,7 @@ def use_lines(
     *,
     about: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Three summaries by layer, heads averaged or together.
+    """Looked at, carried, used: three summaries by layer, heads averaged or together.
 
     Of one model, the three stand side by side where they fit. Of several, each model is a column
     and each summary a row, whose panels share their scale.
@@ -58,7 +65,8 @@ def use_lines(
     several = len(models) > 1
     most = len(models) if several else 1 if options.is_narrow else len(data)
     grid = PanelGrid.of(len(data) * len(models), options, most=most)
-    panels = []
+    panels: list[LinePanel] = []
+    series: Lines = {}
     for row, (one, word) in enumerate(zip(data, SHOWN, strict=True)):
         title = f"{word}: {axis_title(one, own=False).lower()}"
         for column, model in enumerate(models):
@@ -71,8 +79,20 @@ def use_lines(
                 domain=_reach(one) if several else None,
             )
             panels.append(panel)
-    view = panels_view(grid, panels, options, layer_axis(data[0], grid, options), "layer")
-    return summary_figure(view, data[2], _line_encoding(data, panels, options))
+            series |= {f"{word}, {model}, {label}": rows for label, rows in panel.lines.items()}
+    view = panels_view(grid, panels, options, layer_axis(data[0], grid), "layer")
+    chart = replace(
+        layer_encoding(data[2], options, "class", panels[:1]),
+        name=["looked_at_carried_used"],
+        title=f"Looked at, carried, used: {listed([options.word(m) for m in models])}",
+        series=series,
+        details=[
+            "Panels: what the queries look at, what of the heads' output that gives, and what the "
+            "answer loses without it, each on one scale for all models."
+        ],
+        measures=[one.measure for one in data],
+    )
+    return summary_figure(view, data[2], chart)
 
 
 def _reach(data: Selection) -> tuple[float, float]:
@@ -80,29 +100,6 @@ def _reach(data: Selection) -> tuple[float, float]:
     numbers = [row[n] for row in data.drawn for n in (data.value, "low", "high")]
     known = [0.0, *(x for x in numbers if x is not None)]
     return min(known), max(known)
-
-
-def _line_encoding(
-    data: list[Selection], panels: list[LinePanel], options: LineOptions
-) -> Encoding:
-    effect, classes = data[2], data[2].values("class")
-    names = [f"{word}, {m}" for word in SHOWN for m in effect.models]  # as the panels follow
-    return Encoding(
-        name=["looked_at_carried_used"],
-        title=f"Looked at, carried, used: {listed([options.word(m) for m in effect.models])}",
-        kind="Lines",
-        axes=f"Horizontal: {axis_words('layer', effect.layers, options)}. Panels: what the queries "
-        "look at, what of the heads' output that gives, and what the answer loses without it, each "
-        f"on one scale for all models. One line per class: {listed(classes)}",
-        series={
-            f"{name}, {label}": rows
-            for name, panel in zip(names, panels, strict=True)
-            for label, rows in panel.lines.items()
-        },
-        interval="Band" if len(classes) <= 3 and effect.has_intervals else "",
-        marks=["Dashed: no change."],
-        measures=[one.measure for one in data],
-    )
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class DotOptions(Style):
     named: int = 4  # heads of each kind that are named in the picture
 
 
-@redrawable
+@redrawable(DotOptions)
 def use_dots(
     uses: pa.Table,
     token_class: str,
@@ -146,35 +143,21 @@ def _named(rows: list[Row], most: int) -> list[Row]:
 def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotOptions) -> Spec:
     effect = axis_title(data)
     grid = PanelGrid.of(1, options)
-    colours = {"": "#9a9a9a", **series_colours([LOOKS, USES], options.colours)}
-    kinds = [kind for kind in colours if any(row["kind"] == kind for row in rows)]
-    labels = {kind: kind or "other heads" for kind in kinds}
-    colour = channel(
-        "kind",
-        "nominal",
-        scale={"domain": kinds, "range": [colours[kind] for kind in kinds]},
-        legend=legend(labels, options.pixels, symbolType="circle") if len(kinds) > 1 else None,
-    )
+    palette = {"": "#9a9a9a", **series_colours([LOOKS, USES], options.colours)}
+    colours = {k: c for k, c in palette.items() if any(row["kind"] == k for row in rows)}
+    labels = {kind: kind or "other heads" for kind in colours}
+    shown = legend(labels, options.pixels, symbolType="circle") if len(colours) > 1 else None
+    colour = coloured("kind", colours, shown)
     x = channel("mass", scale={"nice": True}, axis={"title": "Mass: how much the head looks there"})
     y = channel("mean", scale={"nice": True}, axis={"title": effect, "tickCount": 6})
     numbers = {"mass": "mass", "contribution": "contribution", "mean": effect}
     tips = tooltip({"place": "layer.head", "kind": "remark"}, numbers)
-    zero: Spec = {"x": {"value": 0}, "x2": {"value": "width"}}
-    dashed: Spec = {"color": "#777777", "strokeDash": [3, 2], "strokeWidth": 0.9, "tooltip": None}
+    names = [{k: row[k] for k in ("mass", "mean", "place")} for row in named]
+    look: Spec = {"fontSize": TEXT, "color": INK, "tooltip": None, "align": "left"}
     layers = [
-        layer("rule", zero, values=[{"mean": 0.0}], **dashed),
+        dashed_line(0.0),
         layer("circle", {"color": colour, "tooltip": tips}, size=26, opacity=0.85),
-        layer(
-            "text",
-            {"text": channel("place", "nominal")},
-            values=[{k: row[k] for k in ("mass", "mean", "place")} for row in named],
-            align="left",
-            dx=5,
-            dy=-4,
-            fontSize=TEXT,
-            color=INK,
-            tooltip=None,
-        ),
+        layer("text", {"text": channel("place", "nominal")}, values=names, dx=5, dy=-4, **look),
     ]
     keep = ("mass", "contribution", "mean", "low", "high", "place", "kind", "n_prompts")
     panel = grid.panel(_HEIGHT, "", x, y, *layers)
