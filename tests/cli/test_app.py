@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 import mindshare as package
 from mindshare.cli import app, run
+from mindshare.cli.app import RUNNABLE
+from mindshare.cli.groups import STUDY, Call, Option, read_study, study_files
+from mindshare.folders import write_texts
 
 from .conftest import Mindshare
 
@@ -166,6 +171,78 @@ def test_a_study_can_be_written_without_being_run(
     twice = mindshare("shares", llama, *ASKED, "--save-study", "studies/map.toml")
     assert twice.code == 2
     assert "exists already" in twice.err
+
+
+def given(one: Option) -> Any:
+    """A value other than the default."""
+    value = {bool: not one.default, int: 7, str: "word", Path: Path("word")}[one.type]
+    return (value, value) if one.several else value
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_a_saved_study_loses_no_option(name: str, place: Path) -> None:
+    """Each is written and read again, or typed for `run`, or has done its work on the prompts."""
+    every = RUNNABLE[name].options.values()
+    kept = [one for one in every if not (one.prompts or one.apart or one.typed_only)]
+    groups = RUNNABLE[name].build({one.name: given(one) for one in kept})
+    for file, text in study_files(Call(name, tuple(groups.values())), []).items():
+        write_texts(place, {file: text})
+    _, again = read_study(place / STUDY, RUNNABLE)
+    found = {field: value for group in again.values() for field, value in vars(group).items()}
+    assert {one.name: found[one.name] for one in kept} == {one.name: given(one) for one in kept}
+    typed = {one.key for one in every if one.apart or one.typed_only}
+    assert typed - set(app.run.options) == {"save-study"}
+    chooses = {one.key for one in every if one.prompts}
+    assert chooses <= {word.removeprefix("--") for words in CHOICES for word in words}, chooses
+
+
+# Options that say which prompts, as they are used; a saved study holds what they have chosen.
+CHOICES = (
+    ("--text", "a <<map>>##<</map>> b", "--marked"),
+    ("--file", "one.txt", "--marked"),
+    ("--chat", "chat.json"),
+    ("--data", "rows.csv", "--format", "tsv", "--column", "prompt=said", "--where", "level>=2"),
+    ("--data", "rows.csv", "--format", "tsv", "--column", "text=said", "--sample", "4",
+     "--sample-seed", "5", "--limit", "2"),
+    ("--prompt", "a ## b", "--system", "Look."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", CHOICES, ids=" ".join)
+def test_a_saved_study_has_the_prompts_that_were_chosen(
+    mindshare: Mindshare, llama: Path, place: Path, words: tuple[str, ...]
+) -> None:
+    (place / "one.txt").write_text("a <<map>>##<</map>> b")
+    (place / "chat.json").write_text('[{"role": "user", "content": "a ##"}]')
+    rows = "".join(f"{i}\ta {'##' * i} b\t{i % 4}\n" for i in range(9))
+    (place / "rows.csv").write_text("id\tsaid\tlevel\n" + rows)
+    first = ("insert", "--insert", "/ *3") if "--system" in words else ("measure", "--class", "h=#")
+    ran = mindshare(first[0], llama, *first[1:], *words, "--out", "one", "--quiet")
+    assert ran.code == 0, ran.err
+    saved = mindshare(first[0], llama, *first[1:], *words, "--save-study", "apart/s.toml")
+    assert saved.code == 0, saved.err
+    again = mindshare("run", "apart/s.toml", "--out", "two", "--quiet")
+    assert again.code == 0, again.err
+    tables = sorted(file.name for file in (place / "one").glob("*.parquet"))
+    assert len(tables) > 2
+    for table in tables:
+        left, right = (pq.read_table(place / folder / table) for folder in ("one", "two"))
+        assert left.equals(right), table
+
+
+@pytest.mark.parametrize("command", ["measure", "shares"])
+def test_a_saved_study_leaves_out_what_a_model_cannot_hold(
+    mindshare: Mindshare, llama: Path, place: Path, command: str
+) -> None:
+    rows = [{"text": "a ## b"}, {"text": "#" * 500}, {"text": 3}]
+    (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = (command, llama, "--data", "rows.jsonl", "--class", "h=#", "--bad-rows", "skip")
+    assert mindshare(*asked, "--out", "one").code == 0
+    assert mindshare(*asked, "--save-study", "s.toml").code == 0
+    for study in ("one/study.toml", "s.toml"):
+        ran = mindshare("run", study, "--out", Path("two") / Path(study).stem, "--quiet")
+        assert ran.code == 0, ran.err
+        assert "more than the" in ran.err
 
 
 def test_mistakes_in_a_file_name_it(mindshare: Mindshare, place: Path) -> None:

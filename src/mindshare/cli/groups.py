@@ -72,7 +72,8 @@ class Option:
     panel: str | None = None  # of the help; None: the group's
     path: bool = False  # relative to the study file it stands in
     apart: bool = False  # decides no number: no part of a study, nor of the command in a manifest
-    prompts: bool = False  # says where prompts come from: a saved study has them beside it
+    # Says which prompts: a saved study has those beside it instead. None: as its group says.
+    prompts: bool | None = None
     typed_only: str | None = None  # why a study file may not say it
     # Filled in by `Group`.
     name: str = ""
@@ -173,7 +174,8 @@ class Group:
             cls.options |= getattr(base, "options", {})
         for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
             one: Option = vars(cls)[name]
-            one.name, one.apart, one.prompts, one.panel = name, apart, prompts, one.panel or panel
+            one.name, one.apart, one.panel = name, apart, one.panel or panel
+            one.prompts = prompts if one.prompts is None else one.prompts
             one.type, one.several = _type(annotation)
             one.metavar = one.metavar or _METAVARS.get(one.type)
             if not (one.flags or one.argument):

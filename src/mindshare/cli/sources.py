@@ -66,6 +66,7 @@ class SourceOptions(Group, panel=SOURCE, prompts=True):
         "stop",
         "A row that cannot be used stops everything, or is left out and reported.",
         metavar="stop|skip",
+        prompts=False,  # which of them a model can't hold is known later
     )
 
     @property
