@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mindshare.errors import NO_ROOM, OutputError
+from mindshare.limits import read_whole
 from mindshare.tables import ONE_BASED, one_based
 
 MANIFEST = "manifest.json"
@@ -176,7 +177,7 @@ def inside(path: Path, name: str) -> Path:
 def read_text(path: Path, name: str) -> str:
     """The text of a file of the folder, which must be there."""
     with reading(path):
-        return inside(path, name).read_text(encoding="utf-8")
+        return read_whole(inside(path, name)).decode().replace("\r\n", "\n")
 
 
 class _FolderTables(Mapping[str, pa.Table]):

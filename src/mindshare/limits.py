@@ -1,4 +1,5 @@
-"""What foreign programs may use: a time for a regular expression, time and memory for a template.
+"""What foreign programs may use: a time for a regular expression, time and memory for a template;
+and how large a file may be that is read whole.
 
 A pattern is matched by Python's own `re`, so that it takes the characters it always took. (`regex`
 has a timeout, but another idea of `\\w` and `\\s`; `re2` lacks look-around and back-references.)
@@ -12,9 +13,11 @@ where a single operation that takes hours, or all memory, ends with that process
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import pickle
 import re
+import stat
 import subprocess
 import sys
 import threading
@@ -22,10 +25,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 SECONDS = 5.0  # for one text, or for several that are asked about together
 MEMORY = 1 << 30  # bytes for a template, where the system can limit that
+LARGEST = 256 << 20  # bytes of a file that is read whole
 _SHORT = 10_000  # characters that a single repeat gets through in less than a second
 _MATCHER = """
 import pickle, re, sys
@@ -88,6 +93,21 @@ while True:
     pickle.dump(found, sink)
     sink.flush()
 """
+
+
+def require_file(path: Path) -> None:
+    """An OSError for a pipe or a device: it may never end, and can't be read twice."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder fails by itself
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file on a disk")
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a file, where nothing smaller than all of it can be read; else an OSError."""
+    require_file(path)
+    if os.stat(path).st_size > LARGEST:
+        raise OSError(errno.EINVAL, f"it has more than {LARGEST >> 20} MB")
+    return path.read_bytes()
 
 
 @lru_cache(maxsize=1024)

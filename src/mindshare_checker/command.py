@@ -97,12 +97,14 @@ def _nothing(why: str) -> int:
 
 def _text(path: Path) -> str:
     from mindshare.errors import OutputError
+    from mindshare.limits import read_whole
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise OutputError(
-            f"{path} can't be read ({type(error).__name__})", allowed="a text file in UTF-8"
+            f"{path} can't be read: {getattr(error, 'strerror', error)}",
+            allowed="a text file in UTF-8",
         ) from error
     if not text.strip():
         raise OutputError(f"{path} is empty", next_step="write the description into it")

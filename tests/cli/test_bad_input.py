@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from mindshare import limits
 from mindshare.models.reference import embedded_file
+from mindshare.prompts import rows
 
 from . import tiny
 from .conftest import Mindshare, Ran
@@ -245,6 +247,39 @@ def test_a_path_that_cannot_be(
     if words[-2:] == ["--out", "~nobody-of-this-name/x"]:
         words[1] = "no such model"  # a shell's sign, and a folder's name like any
     refused(mindshare(*words))
+
+
+@pytest.mark.skipif(not Path(os.devnull).exists(), reason="no devices here")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["tokens", "any", "--file", "it.txt"],
+        ["tokens", "any", "--chat", "it.json"],
+        ["tokens", "any", "--data", "it.jsonl"],
+        ["insert", "any", *TEXT, "--insert", "file:it.txt"],
+        ["run", "it.toml"],
+        ["check-description", "it.txt", "results"],
+    ],
+    ids=" ".join,
+)
+class TestNoFileOnADisk:
+    """A device or a pipe may never end, and a large file fills the memory."""
+
+    def test_a_device(self, mindshare: Mindshare, command: list[str]) -> None:
+        Path("results").mkdir()
+        for ending in ("txt", "json", "jsonl", "toml"):
+            Path(f"it.{ending}").symlink_to(os.devnull)
+        refused(mindshare(*command), "it.", "a pipe or a device")
+
+    def test_a_file_of_gigabytes(
+        self, mindshare: Mindshare, command: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rows, "LONGEST_LINE", 1 << 20)  # data are read row by row
+        Path("results").mkdir()
+        for ending in ("txt", "json", "jsonl", "toml"):
+            with Path(f"it.{ending}").open("wb") as file:
+                file.truncate(limits.LARGEST + 1)
+        refused(mindshare(*command), "it.", " has more than ", " MB")
 
 
 class TestProgramsThatRunAway:

@@ -99,6 +99,15 @@ def test_a_weight_of_another_shape(llama_folder: Path) -> None:
         load_pretrained(llama_folder, PLAIN)
 
 
+def test_weights_with_an_adapter_beside_them(llama_folder: Path, tmp_path: Path) -> None:
+    """Transformers would add it without a word, and the weights' hash would stand for both."""
+    lora = tiny.lora_folder(tmp_path / "lora", tiny.llama(), base_name=str(llama_folder))
+    for file in lora.glob("adapter*"):
+        shutil.copy(file, llama_folder)
+    with pytest.raises(ModelFileError, match="a model and an adapter in one"):
+        load_pretrained(llama_folder, PLAIN)
+
+
 def test_truncated_weights(llama_folder: Path) -> None:
     file = llama_folder / "model.safetensors"
     # Copies: tensors mapped from a file must not outlive its bytes.

@@ -44,6 +44,7 @@ from typing import (
 import typer
 
 from mindshare.errors import OutputError, SelectionError, nearest
+from mindshare.limits import read_whole
 
 if TYPE_CHECKING:
     from mindshare.prompts import Prompt
@@ -343,7 +344,7 @@ def write_study(path: Path, call: Call, prompts: Iterable[Prompt], *, replace: b
 def read_study(path: Path, commands: Mapping[str, Command]) -> tuple[Command, dict[str, Any]]:
     """The command that a study file names, and the groups of options it stands for."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_whole(path).decode("utf-8-sig"))
     except OSError as error:
         what = f"the study file can't be read: {error.strerror}"
         raise SelectionError(what, where=str(path)) from None

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mindshare.errors import ModelFileError
+from mindshare.limits import read_whole
 
 _WHOLE = ("model.safetensors", "pytorch_model.bin")  # in transformers' own order
 
@@ -69,7 +70,7 @@ def check_safetensors(file: Path) -> None:
 def read_json(file: Path) -> dict[str, Any]:
     """The file's JSON object, or a `ModelFileError` that names the file."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_whole(file).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise _broken(file, f"cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):

@@ -72,7 +72,18 @@ def load_pretrained(folder: Path, options: Options) -> Any:
 
 
 def check_weights(folder: Path) -> None:
-    """Refuse a folder whose weights are missing or cut short, by the heads of its files."""
+    """Refuse a folder whose weights are missing or cut short, by the heads of its files.
+
+    Weights with an adapter beside them are refused: transformers would put the two together, and
+    the weights' hash would stand for both.
+    """
+    if os.path.lexists(folder / "adapter_config.json"):
+        raise ModelFileError(
+            "the folder holds weights and adapter_config.json: a model and an adapter in one",
+            where=str(folder),
+            next_step="move the adapter's files to a folder of their own, and name it with "
+            "--adapter",
+        )
     for file in weight_files(folder):
         if file.suffix == ".safetensors":
             check_safetensors(file)

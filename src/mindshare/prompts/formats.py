@@ -32,6 +32,7 @@ from mindshare.prompts.rows import (
     broken,
     checked_path,
     csv_rows,
+    file_content,
     json_rows,
     jsonl_rows,
     text_rows,
@@ -238,7 +239,7 @@ def _inside(folder: Path, name: Any) -> Path:
 
 def _json(path: Path) -> dict[str, Any]:
     with _read_as("the JSON of a dataset", str(path)):
-        value = json.loads(checked_path(path).read_bytes())
+        value = json.loads(file_content(path))
     return value if isinstance(value, dict) else {}
 
 

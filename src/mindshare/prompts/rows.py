@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from mindshare.errors import PromptError
+from mindshare.limits import read_whole, require_file
 from mindshare.prompts.prompt import placed
 
 STDIN = "-"
@@ -183,10 +184,26 @@ class _Replay(io.RawIOBase):
 def checked_path(path: str | Path) -> Path:
     """The path of a file that can be opened."""
     path = Path(path)
+    with _readable(path):
+        require_file(path)
+        path.open("rb").close()
+    return path
+
+
+def file_content(path: str | Path) -> bytes:
+    """All bytes of a file that holds one prompt."""
+    path = Path(path)
+    with _readable(path):
+        return read_whole(path)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Why a file can't be read is said with its name."""
     if os.path.isdir(path):
         raise PromptError("this is a folder, not a file", where=str(path))
     try:
-        path.open("rb").close()
+        yield
     except FileNotFoundError:
         raise PromptError(
             "there is no such file", where=str(path), next_step="check the path"
@@ -194,7 +211,6 @@ def checked_path(path: str | Path) -> Path:
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         reason = getattr(error, "strerror", None) or error
         raise PromptError(f"the file cannot be read: {reason}", where=str(path)) from None
-    return path
 
 
 def decoded(data: bytes, where: str) -> str:

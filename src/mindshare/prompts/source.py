@@ -32,7 +32,7 @@ from mindshare.prompts.columns import (
 )
 from mindshare.prompts.formats import AUTO, open_rows
 from mindshare.prompts.prompt import Prompt, placed
-from mindshare.prompts.rows import Row, Rows, checked_path, decoded, parsed
+from mindshare.prompts.rows import Row, Rows, decoded, file_content, parsed
 
 STOP, SKIP = BAD_ROWS = ("stop", "skip")
 KEPT_ROWS = 1_000  # of a sample: drawn once; of a larger one the numbers, and it is read again
@@ -373,7 +373,7 @@ def _one_prompt(
     path: str | Path, columns: Columns, row: Callable[[str], Mapping[str, Any]]
 ) -> Prompt:
     """The prompt of a file that is read as a single row."""
-    text = decoded(checked_path(path).read_bytes(), str(path))
+    text = decoded(file_content(path), str(path))
     try:
         return columns.prompt(row(text), str(path))[0]
     except PromptError as error:
