@@ -292,7 +292,9 @@ def profile(received: object, *, position: object = None, queries: object = None
     n = len(values)
     where = np.arange(n) if position is None else np.array(position)
     counts = np.arange(n)[::-1] if queries is None else np.array(queries)
-    return Profile("c", (0, 0), where, values, counts, tuple("t" * n))
+    columns = zip(where.tolist(), values, counts.tolist(), strict=True)
+    names = ("position", "received", "n_queries")
+    return Profile("c", [dict(zip(names, row, strict=True)) for row in columns])
 
 
 @pytest.mark.parametrize(

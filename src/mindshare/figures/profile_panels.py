@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from mindshare.figures.theme import (
     Style,
     channel,
     check_word,
+    coloured,
     layer,
     legend,
     text_width,
@@ -43,7 +44,6 @@ _HEIGHT = 124
 _RUN = "inserted tokens"
 _SHADE = "#dddddd"
 _PALE = 0.4
-_NUMBERS = ("received", "n_queries")
 
 
 @dataclass(frozen=True)
@@ -83,97 +83,91 @@ class Profile:
     """What the tokens of one version receive in one head, in the order of their positions."""
 
     condition: str
-    head: Head
-    position: Integers  # what the horizontal axis shows
-    received: Floats  # NaN where no query counts
-    n_queries: Integers
-    tokens: tuple[str, ...]
+    rows: Sequence[Row]  # with a `position`, which the horizontal axis shows
+
+    @cached_property
+    def position(self) -> Integers:
+        return np.array([row["position"] for row in self.rows], np.int64)
+
+    @cached_property
+    def received(self) -> Floats:
+        """NaN where no query counts."""
+        return np.array([row["received"] for row in self.rows], np.float64)
+
+    @cached_property
+    def n_queries(self) -> Integers:
+        return np.array([row["n_queries"] or 0 for row in self.rows], np.int64)
 
     @property
     def total(self) -> float:
         return float(np.nansum(self.received))
 
 
-def _profile(
-    condition: str, head: Head, columns: Mapping[str, Sequence[Any]], *, drop: bool
-) -> Profile:
-    """Columns of a table → the profile; `drop`: without the token at position 0."""
-    position = np.array(columns["position"], np.int64)
-    order = np.argsort(position, kind="stable")
-    order = order[position[order] > 0] if drop else order
-    return Profile(
-        condition,
-        head,
-        position[order],
-        np.array(columns["received"], np.float64)[order],
-        np.array([n or 0 for n in columns["n_queries"]], np.int64)[order],
-        tuple(columns["token"][i] for i in order),
-    )
+def _profile(condition: str, rows: Iterable[Row], *, drop: bool) -> Profile:
+    """`drop`: without the token at position 0."""
+    ordered = sorted(rows, key=lambda row: int(row["position"]))
+    return Profile(condition, [row for row in ordered if row["position"] or not drop])
 
 
 def whole_profile(
     sequence: pa.Table, places: pa.Table, condition: str, head: Head, *, drop: bool
 ) -> Profile:
     """Every token of one version; both tables are of one prompt."""
-    rows = pick(sequence, "sequence", condition=condition, layer=head[0], head=head[1])
-    of_version = pick(places, "places", condition=condition)
-    tokens = dict(zip(*(of_version[n].to_pylist() for n in ("position", "token")), strict=True))
-    columns = rows.select(["position", *_NUMBERS]).to_pydict()
-    columns["token"] = [tokens[i] for i in columns["position"]]
-    return _profile(condition, head, columns, drop=drop)
+    rows = pick(sequence, "sequence", condition=condition, layer=head[0], head=head[1]).to_pylist()
+    place = _by_position(places, condition)
+    return _profile(condition, [place[row["position"]] | row for row in rows], drop=drop)
 
 
 def aligned_profiles(
-    aligned: pa.Table, condition: str, head: Head, *, drop: bool
+    aligned: pa.Table, places: pa.Table, condition: str, head: Head, *, drop: bool
 ) -> tuple[Profile, Profile]:
     """The original tokens without and with the insertion, at the same positions."""
-    rows = pick(aligned, "aligned", condition=condition, layer=head[0], head=head[1])
+    rows = pick(aligned, "aligned", condition=condition, layer=head[0], head=head[1]).to_pylist()
+    place = _by_position(places, WITHOUT)
 
     def version(name: str, ending: str) -> Profile:
-        columns = ["position_without", "token", f"received_{ending}", f"n_queries_{ending}"]
-        renamed = rows.select(columns).rename_columns(["position", "token", *_NUMBERS])
-        return _profile(name, head, renamed.to_pydict(), drop=drop)
+        numbers = {n: f"{n}_{ending}" for n in ("received", "n_queries")}
+        return _profile(
+            name,
+            [
+                row
+                | place[row["position_without"]]
+                | {n: row[column] for n, column in numbers.items()}
+                for row in rows
+            ],
+            drop=drop,
+        )
 
     return version(WITHOUT, "without"), version(condition, "with")
 
 
+def _by_position(places: pa.Table, condition: str) -> dict[int, Row]:
+    rows = pick(places, "places", condition=condition).to_pylist()
+    return {row["position"]: row for row in rows}
+
+
 def inserted_run(places: pa.Table, condition: str) -> tuple[int, int] | None:
     """First and last position of the tokens that hold an inserted character."""
-    rows = pick(places, "places", condition=condition).to_pylist()
-    inside = [row["position"] for row in rows if row["part"] == "inserted"]
+    rows = _by_position(places, condition).items()
+    inside = [position for position, row in rows if row["part"] == "inserted"]
     return (min(inside), max(inside)) if inside else None
 
 
-_FROM_PLACES = ("token", "part", "position_without")
 _TYPES: dict[str, pa.DataType] = {
     "model": pa.string(),
     **{name: SCHEMAS["sequence"].field(name).type for name in SCHEMAS["sequence"].names[:5]},
-    **{name: SCHEMAS["places"].field(name).type for name in _FROM_PLACES},
+    **{n: SCHEMAS["places"].field(n).type for n in ("token", "part", "position_without")},
     "received": pa.float32(),
     "n_queries": pa.int64(),
 }
-_SCHEMA = pa.schema(
-    [pa.field(n, type_, metadata={"definition": DEFINITIONS[n]}) for n, type_ in _TYPES.items()]
-)
 
 
-def profile_table(
-    profiles: Iterable[Profile], places: pa.Table, model: str, prompt: str
-) -> pa.Table:
-    """A row for each token of each profile; `places` are those of the prompt."""
-    known = {(row["condition"], row["position"]): row for row in places.to_pylist()}
-    rows = []
-    for one in profiles:
-        layer, head = one.head
-        same: Row = {"model": model, "prompt": prompt, "condition": one.condition}
-        same |= {"layer": layer, "head": head}
-        columns = (one.position.tolist(), one.received.tolist(), one.n_queries.tolist())
-        for position, received, n_queries in zip(*columns, strict=True):
-            place = known[one.condition, position]
-            row = same | {"position": position, "n_queries": n_queries}
-            row |= {name: place[name] for name in _FROM_PLACES}
-            rows.append(row | {"received": None if np.isnan(received) else received})
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+def profile_table(profiles: Iterable[Profile], model: str, about: Mapping[str, str]) -> pa.Table:
+    """A row for each token of each profile."""
+    definitions = {name: {"definition": DEFINITIONS[name]} for name in _TYPES}
+    schema = pa.schema([pa.field(n, t, metadata=definitions[n]) for n, t in _TYPES.items()], about)
+    rows = [{**row, "model": model} for one in profiles for row in one.rows]
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
@@ -225,10 +219,9 @@ def profiles_view(stacks: Sequence[Sequence[ProfilePanel]], options: ProfileOpti
     inside = options.legends == "inside"
     colour = _colour([panel for stack in stacks for panel in stack], options)
     grid = PanelGrid.of(len(stacks[0]), options, most=options.columns, titled=inside)
-    rows = [row for rows in zip(*map(grid.rows, stacks), strict=True) for row in rows]
     y_title = "Attention received" if options.y_title is None else options.y_title
     views: list[list[Spec]] = []
-    for row in rows:
+    for row in (row for rows in zip(*map(grid.rows, stacks), strict=True) for row in rows):
         views.append([])
         for i, panel in enumerate(row):
             own = _colour_inside(panel, options) if inside else colour
@@ -243,9 +236,7 @@ def _colour(panels: Sequence[ProfilePanel], options: ProfileOptions) -> Spec:
     colours = series_colours([profile.condition for profile in lines.values()], options.colours)
     drawn = dict(zip(lines, options.tinted(colours).values(), strict=True))
     drawn |= {_RUN: _SHADE} if any(panel.runs for panel in panels) else {}
-    shown = legend({label: label for label in drawn}, options.pixels)
-    scale = {"domain": list(drawn), "range": list(drawn.values())}
-    return channel("series", "nominal", scale=scale, legend=shown)
+    return coloured("series", drawn, legend({label: label for label in drawn}, options.pixels))
 
 
 def _colour_inside(panel: ProfilePanel, options: ProfileOptions) -> Spec:
@@ -254,12 +245,12 @@ def _colour_inside(panel: ProfilePanel, options: ProfileOptions) -> Spec:
     names = [profile.condition for profile in panel.lines.values()]
     colours = dict(zip(names, series, strict=True))
     own = panel.first == 0 and len(names) == 1  # of a whole sequence that is not its version's
-    colours = colours if own else options.tinted(colours)
-    scale = {"domain": [*panel.lines, _RUN], "range": [*colours.values(), _SHADE]}
+    drawn = (colours if own else options.tinted(colours)).values()
     look = {"orient": "top-right", "direction": "vertical", "offset": 2, "symbolType": "stroke"}
     look |= {"padding": 1, "rowPadding": 0, "values": list(panel.lines)}
     shown = legend({label: label for label in panel.lines}, options.pixels, **look)
-    return channel("series", "nominal", scale=scale, legend={**shown, "columns": 1})
+    by_label = dict(zip([*panel.lines, _RUN], [*drawn, _SHADE], strict=True))
+    return coloured("series", by_label, {**shown, "columns": 1})
 
 
 def _panel(
@@ -346,14 +337,10 @@ def _line_layers(panel: ProfilePanel, colour: Spec, *, few: int) -> list[Spec]:
     encoding = {"color": colour, "opacity": channel("opacity", scale=None)}
     line: Spec = {"strokeJoin": "round", "strokeWidth": thick, "tooltip": None, "clip": True}
     detail = {"detail": channel("stroke", "nominal")}
-    return [
-        *([layer("line", encoding | detail, values=joined, **line)] if joined else []),
-        *(
-            [layer("circle", encoding, values=single, size=9, tooltip=None, clip=True)]
-            if single
-            else []
-        ),
-    ]
+    dot: Spec = {"size": 9, "tooltip": None, "clip": True}
+    lines = [layer("line", encoding | detail, values=joined, **line)] if joined else []
+    dots = [layer("circle", encoding, values=single, **dot)] if single else []
+    return lines + dots
 
 
 def _hover(panel: ProfilePanel, step: float) -> Spec:
@@ -367,7 +354,7 @@ def _hover(panel: ProfilePanel, step: float) -> Spec:
         drawn = {int(at) for points, _ in strokes(profile, few=0) for at in points}
         for at in sorted(drawn):
             row = rows.setdefault(int(profile.position[at]), {"x": int(profile.position[at])})
-            row[token] = visible(profile.tokens[at])
+            row[token] = visible(profile.rows[at]["token"])
             row[f"received{i}"] = f"{profile.received[at]:.4g}"
             row[f"queries{i}"] = f"{profile.n_queries[at]:,}"
     values = [dict.fromkeys(fields, "–") | rows[x] for x in sorted(rows)]

@@ -10,6 +10,7 @@ A version of the prompt has one colour everywhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,6 @@ from mindshare.figures.selection import WITHOUT, metadata, pick
 
 Tables = tuple[pa.Table, pa.Table]  # sequence, places
 _MOST_HEADS, _MOST_MODELS = 24, 12
-_OWN_SCALE = "Each panel has its own scale."
 
 
 @redrawable(ProfileOptions)
@@ -74,7 +74,7 @@ def profile_grid(
     drop, run = options.drops(model), inserted_run(places, condition)
     uppers, lowers, profiles = [], [], []
     for head in heads:
-        without, with_ = aligned_profiles(aligned, condition, head, drop=drop)
+        without, with_ = aligned_profiles(aligned, places, condition, head, drop=drop)
         whole = whole_profile(sequence, places, condition, head, drop=drop)
         title = options.titled(model, head, cell_words(*head, options).capitalize())
         pair = {options.word(WITHOUT): without, label: with_}
@@ -91,9 +91,7 @@ def profile_grid(
             )
         )
         profiles += [without, whole]
-    table = profile_table(profiles, places, model, prompt).replace_schema_metadata(
-        metadata(sequence)
-    )
+    table = profile_table(profiles, model, metadata(sequence))
     chart = _grid_encoding([*uppers, *lowers], options, places, (model, prompt, condition), label)
     return prompt_figure(profiles_view([uppers, lowers], options), table, options, about, chart)
 
@@ -120,17 +118,18 @@ def _grid_encoding(
             f"The inserted run ({count(run[1] - run[0] + 1, 'token')}, positions {run[0]:,} to "
             f"{run[1]:,}) is shaded grey between dashed lines."
         )
-    dropped, pale = _dropped([model], options), pale_words(options.few)
-    return Encoding(
+    return _encoding(
+        panels,
+        options,
+        [model],
+        prompt,
         name=["profiles", condition],
         title=f"Tokens receive {word} {label} in {n} of {heads}: {model}",
-        shown=[f"prompt: {prompt}"],
-        marks=[dropped, gap, pale, _OWN_SCALE],
+        gap=gap,
         facts=[
             "Upper panels: the original tokens that have the same characters and the same id in "
             "both versions, at their position in the version without",
             f"Lower panels: every token of the version {label}",
-            *(pale, dropped),
         ],
         details=[
             f"Line charts of {heads} of {model}, two for each: above, what the "
@@ -138,7 +137,7 @@ def _grid_encoding(
             "below, what every token receives with it.",
             f"{len(original) - lost:,} of {count(len(original), 'original token')} stand in both "
             "versions.",
-            *(gap, inserted, *_panel_words(panels), dropped),
+            *(gap, inserted),
         ],
     )
 
@@ -180,48 +179,30 @@ def family_panel(
         }
         title = options.titled(model, head, f"{model}, {cell_words(*head, options)}")
         panels.append(ProfilePanel(lines, title, runs=runs, same_tokens=False))
-        rows = profile_table(profiles, places, model, prompt)
-        tables.append(rows.replace_schema_metadata(metadata(sequence)))
-    chart = _family_encoding(panels, options, list(sequences), prompt, conditions)
-    return prompt_figure(
-        profiles_view([panels], options), pa.concat_tables(tables), options, about, chart
-    )
-
-
-def _family_encoding(
-    panels: Sequence[ProfilePanel],
-    options: ProfileOptions,
-    models: Sequence[str],
-    prompt: str,
-    conditions: tuple[str, str],
-) -> Encoding:
-    first, second = (condition_label(name, options) for name in conditions)
-    who = f": {models[0]}" if len(models) == 1 else ""
-    dropped, pale = _dropped(models, options), pale_words(options.few)
-    return Encoding(
+        tables.append(profile_table(profiles, model, metadata(sequence)))
+    first, second = labels
+    who = f": {next(iter(sequences))}" if len(sequences) == 1 else ""
+    chart = _encoding(
+        panels,
+        options,
+        list(sequences),
+        prompt,
         name=["panel", *conditions],
         title=f"Attention that tokens receive with {first} and with {second}{who}",
-        shown=[f"prompt: {prompt}"],
-        marks=[dropped, pale, _OWN_SCALE],
         facts=[
             f"One head per model: {'; '.join(panel.title for panel in panels)}",
             "Every token of a version stands at its own position; models cut the text differently, "
             "so the same position is not the same text",
-            *(pale, dropped),
         ],
         details=[
-            f"Line charts of {count(len(models), 'model')}, one head each: what every token of "
+            f"Line charts of {count(len(sequences), 'model')}, one head each: what every token of "
             f"prompt {prompt} receives with {first} (blue) and with {second} (orange), by "
             "position. The inserted tokens are shaded grey between dashed lines.",
-            *(*_panel_words(panels), dropped),
         ],
     )
-
-
-def _dropped(models: Sequence[str], options: ProfileOptions) -> str | None:
-    dropping = [model for model in models if options.drops(model)]
-    which = f" of {listed(dropping)}" if 0 < len(dropping) < len(models) else ""
-    return f"First token{which} not drawn." if dropping else None
+    return prompt_figure(
+        profiles_view([panels], options), pa.concat_tables(tables), options, about, chart
+    )
 
 
 def _check_family(
@@ -246,6 +227,31 @@ def _check_family(
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _encoding(
+    panels: Sequence[ProfilePanel],
+    options: ProfileOptions,
+    models: Sequence[str],
+    prompt: str,
+    *,
+    facts: Sequence[str],
+    details: Sequence[str | None],
+    gap: str | None = None,
+    **named: Any,
+) -> Encoding:
+    """What both charts say: which tokens are not drawn, or pale, and the numbers of each panel."""
+    dropping = [model for model in models if options.drops(model)]
+    which = f" of {listed(dropping)}" if 0 < len(dropping) < len(models) else ""
+    dropped = f"First token{which} not drawn." if dropping else None
+    pale = pale_words(options.few)
+    return Encoding(
+        shown=[f"prompt: {prompt}"],
+        marks=[dropped, gap, pale, "Each panel has its own scale."],
+        facts=[*facts, pale, dropped],
+        details=[*details, *_panel_words(panels), dropped],
+        **named,
+    )
+
+
 def _panel_words(panels: Sequence[ProfilePanel]) -> Iterator[str]:
     """`… highest 0.175 at position 15 (·cat), sum 0.91, inside the run 0.01 to 0.02`"""
     for panel in panels:
@@ -258,7 +264,7 @@ def _panel_words(panels: Sequence[ProfilePanel]) -> Iterator[str]:
             i = there[np.argmax(profile.received[there])]
             parts.append(
                 f"{label} highest {number(profile.received[i])} at position "
-                f"{profile.position[i]:,} ({visible(profile.tokens[i])}), "
+                f"{profile.position[i]:,} ({visible(profile.rows[i]['token'])}), "
                 f"sum {number(profile.total)}"
             )
             first, last = panel.runs.get(label, (0, -1))
