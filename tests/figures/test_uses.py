@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from mindshare.errors import SelectionError
 from mindshare.figures import DotOptions, use_dots, use_lines
+from mindshare.figures.theme import TEXT, text_width
 from mindshare.stats import estimate, uses
 from mindshare.stats.uses import LOOKS
 from tests.stats.test_uses import effects
+
+from .drawing import drawn, places
 
 MASS, EFFECT = [0.1, 0.2, 0.9, 0.3], [-0.4, -1.0, 0.0, -2.0]
 NAMES = ("mass", "contribution", "delta_logprob")
@@ -25,12 +30,23 @@ def test_a_dot_for_every_head_and_a_name_for_those_that_stand_out() -> None:
     assert "Looks without using: 0.2." in found.description
 
 
+def test_names_of_heads_that_lie_close_cover_neither_dots_nor_one_another() -> None:
+    mass = [0.9 + i / 1000 for i in range(4)] + [0.1] * 36
+    tables = [estimate({"m": effects(mass, [-0.001] * 4 + [-1.0] * 36)}, n) for n in NAMES]
+    found = use_dots(uses(tables[2], *tables[:2]), "star")
+    names = [(x, y) for text, x, y in places(drawn(found)) if text in {"0.0", "0.1", "0.2", "0.3"}]
+    names = [(x, y) for x, y in names if x > 200]  # not the ticks
+    assert len(names) == 4
+    for (x, y), (x2, y2) in itertools.combinations(names, 2):
+        assert abs(x - x2) >= text_width("0.0") or abs(y - y2) >= TEXT
+
+
 def test_three_columns_by_layer() -> None:
     tables = {"m": effects(MASS, EFFECT)}
     found = use_lines(*(estimate(tables, name, over=["heads"]) for name in NAMES))
     (row,) = found.spec["vconcat"]
-    drawn = [panel["data"]["values"][0]["mean"] for panel in row["hconcat"]]
-    assert drawn == pytest.approx([0.375, 0.375, -0.85], abs=1e-3)
+    means = [panel["data"]["values"][0]["mean"] for panel in row["hconcat"]]
+    assert means == pytest.approx([0.375, 0.375, -0.85], abs=1e-3)
 
 
 def test_dots_need_a_model_if_there_are_several() -> None:

@@ -8,6 +8,7 @@ matter: the largest significant differences, or each head's label. Computes noth
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -163,23 +164,20 @@ class _Cells:
         # All n prompts lie on one side by chance with 2^(1 - n): of fewer there are no intervals.
         if not self.data.is_difference or not 2.0 ** (1 - most) < self.options.alpha:
             return None
-        p = [(row, row["p_family"]) for row in rows]
-        return [
-            row for row, p_family in p if p_family is not None and p_family < self.options.alpha
-        ]
+        return [r for r in rows if r["p_family"] is not None and r["p_family"] < self.options.alpha]
 
     @cached_property
     def labels(self) -> dict[str, int]:
         """Label → number of heads, in the order of the shapes; unknown labels come last."""
-        if "label" not in self.data.table.column_names:
-            return {}
-        labels = [row["label"] for row in self.data.rows if row["label"] is not None]
-        order = dict.fromkeys([*SHAPES, *labels])
-        return {label: labels.count(label) for label in order if label in labels}
+        counts = Counter(() if self.data.is_difference else self.marks.values())
+        order = dict.fromkeys([*SHAPES, *counts])
+        return {label: counts[label] for label in order if counts[label]}
 
     @cached_property
-    def marked(self) -> dict[tuple[int, int], str]:
-        """(layer, head) → the sign of its difference, for the largest significant ones."""
+    def marks(self) -> dict[tuple[int, int], str]:
+        """(layer, head) → its label; of differences the sign, of the largest significant ones."""
+        if not self.data.is_difference:
+            return {(r["layer"], r["head"]): r["label"] for r in self.data.rows if r.get("label")}
         top = sorted(self.significant or [], key=lambda row: -abs(row["difference"]))[:TOP]
         return {(r["layer"], r["head"]): "more" if r["difference"] > 0 else "less" for r in top}
 
@@ -188,9 +186,8 @@ class _Cells:
         """The symbols that are drawn: name → path."""
         if not self.options.symbols or min(self.width, self.height) < _SMALLEST:
             return {}
-        if self.data.is_difference:
-            return {sign: path for sign, path in SIGNS.items() if sign in self.marked.values()}
-        return {label: SHAPES[label] for label in self.labels if label in SHAPES}
+        drawn = set(self.marks.values())
+        return {name: path for name, path in (SHAPES | SIGNS).items() if name in drawn}
 
     def is_inactive(self, row: Row) -> bool:
         """Without a number because the head gives these tokens next to nothing."""
@@ -232,8 +229,7 @@ def _value(cells: _Cells, row: Row) -> Row | None:
     names = ["layer", "head", data.value, "low", "high", "n_prompts"]
     names += [name for name in ("p_family", "label") if name in row]
     value: Row = {name: row[name] for name in names} | cells.options.place(row)
-    difference = data.is_difference
-    mark = cells.marked.get((row["layer"], row["head"])) if difference else row.get("label")
+    mark = cells.marks.get((row["layer"], row["head"]))
     value |= {"mark": mark} if mark in cells.shapes else {}
     if row[data.value] is not None:
         place = cells.scale.place(row[data.value])
@@ -292,7 +288,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
         if cells.significant is not None:
             details[-1] = (
                 f"{len(cells.significant)} of {len(data.drawn)} heads have p_family < "
-                f"{options.alpha:g}; the {len(cells.marked)} largest of these are marked."
+                f"{options.alpha:g}; the {len(cells.marks)} largest of these are marked."
             )
     else:
         title = summary_title(data, data.drawn, by="layer and head")
@@ -327,7 +323,7 @@ def _symbol_words(cells: _Cells) -> str | None:
     if cells.data.is_difference:
         if cells.significant is None:
             return "Too few prompts for a test."
-        n = len(cells.marked)
+        n = len(cells.marks)
         which = "the largest significant difference" + (f"s, {n} of them" if n > 1 else "")
         return f"+ and –: {which}." if cells.shapes else None
     if cells.labels and cells.options.symbols and not cells.shapes:

@@ -353,7 +353,8 @@ def panels_view(
             if row["mean"] is not None
         ]
         scale: Spec = {"zero": False, "nice": 5}
-        scale |= {"domain": list(panel.domain)} if panel.domain else {}
+        if panel.domain:  # without room below 0 for what can't be negative
+            scale = {"domain": list(panel.domain), "nice": False}
         y = channel("mean", scale=scale, axis={"title": panel.y_title, "tickCount": 5})
         layers = _layers(panel, options, x_label, categories=x["type"] != "quantitative")
         view = grid.panel(_HEIGHT, panel.title, x, y, *layers, wrap=panel.wrap)

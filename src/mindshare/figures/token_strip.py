@@ -389,7 +389,7 @@ def _received_encoding(
 ) -> Encoding:
     some = [(t.change, t) for t in tokens if t.change is not None and t.position]
     most = sorted(some, key=lambda pair: -pair[0])
-    title = f"{visible(most[0][1].text).strip('·')!r} receives most" if most else "Received"
+    title = f"“{visible(most[0][1].text).strip('·')}” receives most" if most else "Received"
     return Encoding(
         name=["text", model],
         title=f"{title}: {model}",

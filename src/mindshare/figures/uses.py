@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from mindshare.facts.sentences import count, listed
@@ -35,6 +36,7 @@ from mindshare.figures.theme import (
     dashed_line,
     layer,
     legend,
+    text_width,
     tooltip,
 )
 from mindshare.measures import MEASURES
@@ -42,6 +44,9 @@ from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES
 
 SHOWN = ("Looked at", "Carried", "Used")
 _HEIGHT = 250
+# Where a name may stand around its dot, the best place first; pixels between both.
+_AROUND = np.array([(1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6), (0, 1), (0, -1), (1, 0), (-1, 0)])
+_GAPS = (4, 12, 20, 30, 42, 56)
 
 
 @redrawable(LineOptions)
@@ -147,21 +152,60 @@ def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotO
     colours = {k: c for k, c in palette.items() if any(row["kind"] == k for row in rows)}
     labels = {kind: kind or "other heads" for kind in colours}
     shown = legend(labels, options.pixels, symbolType="circle") if len(colours) > 1 else None
-    colour = coloured("kind", colours, shown)
-    x = channel("mass", scale={"nice": True}, axis={"title": "Mass: how much the head looks there"})
-    y = channel("mean", scale={"nice": True}, axis={"title": effect, "tickCount": 6})
+    ends = np.array([_ends([row[n] for row in rows]) for n in ("mass", "mean")])
+    x_scale, y_scale = ({"domain": end, "nice": False} for end in ends.tolist())
+    x = channel("mass", scale=x_scale, axis={"title": "Mass: how much the head looks there"})
+    y = channel("mean", scale=y_scale, axis={"title": effect, "tickCount": 6})
     numbers = {"mass": "mass", "contribution": "contribution", "mean": effect}
     tips = tooltip({"place": "layer.head", "kind": "remark"}, numbers)
-    names = [{k: row[k] for k in ("mass", "mean", "place")} for row in named]
-    look: Spec = {"fontSize": TEXT, "color": INK, "tooltip": None, "align": "left"}
+    names = _placed(rows, named, ends, (grid.panel_width, _HEIGHT))
+    line = {"x": channel("x"), "y": channel("y"), "x2": {"field": "x2"}, "y2": {"field": "y2"}}
+    far = [name for name in names if name["far"]]
+    look: Spec = {"fontSize": TEXT, "color": INK, "tooltip": None}
+    dots = {"color": coloured("kind", colours, shown), "tooltip": tips}
     layers = [
         dashed_line(0.0),
-        layer("circle", {"color": colour, "tooltip": tips}, size=26, opacity=0.85),
-        layer("text", {"text": channel("place", "nominal")}, values=names, dx=5, dy=-4, **look),
+        layer("circle", dots, size=26, opacity=0.85),
+        layer("rule", line, values=far, color="#777777", strokeWidth=0.7, tooltip=None),
+        layer("text", {"text": channel("place", "nominal")}, values=names, **look),
     ]
     keep = ("mass", "contribution", "mean", "low", "high", "place", "kind", "n_prompts")
     panel = grid.panel(_HEIGHT, "", x, y, *layers)
     return {**panel, "data": {"values": [{name: row[name] for name in keep} for row in rows]}}
+
+
+def _ends(numbers: list[float]) -> tuple[float, float]:
+    """From the lowest to the highest number, and 0; with room, so that no dot is cut."""
+    low, high = min(0.0, *numbers), max(0.0, *numbers)
+    room = 0.05 * (high - low) or 1.0
+    return low - room * (low < 0), high + room * (high > 0)
+
+
+def _placed(
+    rows: list[Row], named: list[Row], ends: np.ndarray, pixels: tuple[float, float]
+) -> list[Row]:
+    """Where each name stands, on the axes: beside its dot, or further off with a line to it.
+
+    Of all places the nearest that covers the fewest dots and names; none leaves the panel.
+    """
+    unit = (ends[:, 1] - ends[:, 0]) / pixels
+    dots = (np.array([[row["mass"], row["mean"]] for row in rows]) - ends[:, 0]) / unit
+    taken = np.hstack([dots, np.full_like(dots, 3)])  # centres, and half of their sizes
+    names = []
+    for row in named:
+        dot = (np.array([row["mass"], row["mean"]]) - ends[:, 0]) / unit
+        half = np.array([text_width(row["place"]) / 2, TEXT / 2])
+        steps = np.concatenate([_AROUND * (half + gap) for gap in _GAPS])
+        centres = dot + steps
+        covers = np.abs(centres[:, None] - taken[:, :2]) < half + taken[:, 2:]  # [place, taken, 2]
+        leaves = ((centres < half) | (centres > pixels - half)).any(1)
+        best = int(np.argmin(covers.all(2).sum(1) + len(taken) * leaves))
+        taken = np.vstack([taken, [*centres[best], *half]])
+        edge = centres[best] - _AROUND[best % len(_AROUND)] * half  # where a line to it ends
+        (x, y), (x2, y2) = ((ends[:, 0] + at * unit).tolist() for at in (centres[best], edge))
+        name = {"place": row["place"], "mass": x, "mean": y, "far": best >= len(_AROUND)}
+        names.append(name | {"x": row["mass"], "y": row["mean"], "x2": x2, "y2": y2})
+    return names
 
 
 def _dot_encoding(data: Selection, rows: list[Row], named: list[Row], token_class: str) -> Encoding:
