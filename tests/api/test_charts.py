@@ -144,7 +144,7 @@ def test_wrong_words_are_refused_before_any_work(prompts: list[Prompt]) -> None:
             shares("no-such-model", prompts, **parts)
     for parts, message in (
         ({"cls": "stars", "classes": CLASSES}, "no class 'stars'"),
-        ({"classes": CLASSES}, "a map shows one class, and none is named"),
+        ({"classes": CLASSES}, "classes are given, and a map shows one"),
         ({"cls": "star", "measure": "entropy", "classes": CLASSES}, "has no class 'star'"),
     ):
         with pytest.raises(SelectionError, match=message):

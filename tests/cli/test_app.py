@@ -16,7 +16,7 @@ import pytest
 import mindshare as package
 from mindshare.cli import app, run
 from mindshare.cli.app import RUNNABLE
-from mindshare.cli.groups import STUDY, Call, Option, read_study, study_files
+from mindshare.cli.groups import STUDY, Option, read_study, study_files
 from mindshare.folders import write_texts
 
 from .conftest import Mindshare
@@ -182,17 +182,16 @@ def given(one: Option) -> Any:
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_a_saved_study_loses_no_option(name: str, place: Path) -> None:
     """Each is written and read again, or typed for `run`, or has done its work on the prompts."""
-    every = RUNNABLE[name].options.values()
-    kept = [one for one in every if not (one.prompts or one.apart or one.typed_only)]
-    groups = RUNNABLE[name].build({one.name: given(one) for one in kept})
-    for file, text in study_files(Call(name, tuple(groups.values())), []).items():
+    kind = RUNNABLE[name].kind
+    every = kind.options.values()
+    kept = {one.name: given(one) for one in every if one.role in ("keyword", "command")}
+    for file, text in study_files(kind(**kept), []).items():
         write_texts(place, {file: text})
     _, again = read_study(place / STUDY, RUNNABLE)
-    found = {field: value for group in again.values() for field, value in vars(group).items()}
-    assert {one.name: found[one.name] for one in kept} == {one.name: given(one) for one in kept}
-    typed = {one.key for one in every if one.apart or one.typed_only}
-    assert typed - set(app.run.options) == {"save-study"}
-    chooses = {one.key for one in every if one.prompts}
+    assert {field: vars(again)[field] for field in kept} == kept
+    typed = {one.name for one in every if one.role in ("apart", "trust")}
+    assert typed - set(app.run.kind.options) == {"save_study", "full"} & typed
+    chooses = {one.key for one in every if one.role == "prompts"}
     assert chooses <= {word.removeprefix("--") for words in CHOICES for word in words}, chooses
 
 

@@ -8,10 +8,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mindshare.cli import results as module
+from mindshare.cli.app import RUNNABLE
+from mindshare.cli.groups import study_files
 from mindshare.cli.results import check_folder, default_folder
 from mindshare.prompts import Prompt
 from mindshare.store import Done, Failed, Planned, RunWriter
@@ -21,9 +24,15 @@ from .conftest import Mindshare
 PROMPT = Prompt.from_text("a ## b")
 
 
+def folder_of(model: str, *prompts: Prompt, **options: Any) -> Path:
+    return default_folder(
+        model, study_files(RUNNABLE["measure"].kind(model=model, **options), prompts)
+    )
+
+
 def test_the_same_command_names_the_same_folder() -> None:
-    first = default_folder("models/my model", [PROMPT], study="1", adapter=None)
-    assert first == default_folder("models/my model", [PROMPT], study="1", adapter=None)
+    first = folder_of("models/my model", PROMPT, layers="0")
+    assert first == folder_of("models/my model", PROMPT, layers="0", out=Path("x"), quiet=True)
     assert first.parent == Path("results")
     assert first.name.startswith("my-model-")
 
@@ -31,12 +40,12 @@ def test_the_same_command_names_the_same_folder() -> None:
 def test_whatever_decides_the_numbers_names_another() -> None:
     named = Prompt.from_text("another text", id=PROMPT.id)  # the same id, other content
     folders = {
-        default_folder("m", [PROMPT], study="1"),
-        default_folder("x/m", [PROMPT], study="1"),
-        default_folder("m", [PROMPT], study="2"),
-        default_folder("m", [named], study="1"),
-        default_folder("m", [PROMPT, named], study="1"),
-        default_folder("m", [PROMPT], study="1", adapter="lora"),
+        folder_of("m", PROMPT),
+        folder_of("x/m", PROMPT),
+        folder_of("m", PROMPT, layers="0"),
+        folder_of("m", named),
+        folder_of("m", PROMPT, named),
+        folder_of("m", PROMPT, adapter="lora"),
     }
     assert len(folders) == 6
 

@@ -226,10 +226,10 @@ def head_map(
 ) -> Chart:
     """One class by layer and head: a map for each model, and for the difference to the first.
 
-    `cls` is the name of the class, which measures of heads have none of; everything else is as for
-    `shares`.
+    `cls` is the name of the class, if there are several; measures of heads have none. Everything
+    else is as for `shares`.
     """
-    analysis = HeadMapAnalysis.of(measure, liked(parts, "head_map"), token_class=cls)
+    analysis = HeadMapAnalysis.of(measure, liked(parts, "head_map"), chosen=cls)
     return run_analysis(analysis, models, prompts, parts)
 
 
@@ -410,25 +410,36 @@ class SharesAnalysis(ClassAnalysis):
 class HeadMapAnalysis(ClassAnalysis):
     """Maps by layer and head: the differences first, then each model."""
 
-    token_class: str | None = None  # None: a measure of heads
+    chosen: str | None = None  # the class, if it was named
+
+    @property
+    def token_class(self) -> str | None:
+        """The class that is drawn; None: a measure of heads has none."""
+        if self.chosen or self.measure.level == "head":
+            return self.chosen
+        return self.classes[0]
 
     @property
     def shown(self) -> tuple[str, ...]:
         return () if self.token_class is None else (self.token_class,)
 
     def __post_init__(self) -> None:
-        name = self.token_class
-        if self.measure.level == "head" and name:
+        super().__post_init__()
+        if self.measure.level == "head" and self.chosen:
             raise SelectionError(
-                f"{self.measure.name} is a head's, and has no class {name!r}",
+                f"{self.measure.name} is a head's, and has no class {self.chosen!r}",
                 next_step="leave the class out",
             )
-        super().__post_init__()
         names = [*self.classes, "other"]
-        if self.measure.level == "class" and name not in names:
-            what = f"there is no class {name!r}{nearest(name, names)}" if name else None
+        if self.chosen is not None and self.chosen not in names:
             raise SelectionError(
-                what or "a map shows one class, and none is named", allowed=", ".join(names)
+                f"there is no class {self.chosen!r}{nearest(self.chosen, names)}",
+                allowed=", ".join(names),
+            )
+        if self.measure.level == "class" and self.chosen is None and len(self.classes) > 1:
+            raise SelectionError(
+                f"{len(self.classes)} classes are given, and a map shows one",
+                next_step=f"choose with --show: {', '.join(self.classes)}",
             )
 
     def figures(

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from mindshare import __version__
+from mindshare.cli.groups import argument, read_study
 from mindshare.cli.groups import command as grouped
-from mindshare.cli.groups import read_study
 from mindshare.cli.measure import head_map, insert, knockout, measure, parts, shares
-from mindshare.cli.options import BackendChoice, FormatOptions, RunOutput, TrustOptions
+from mindshare.cli.options import FORMATS, TRUST, BackendChoice, RunOutput
 from mindshare.cli.preview import models, tokens
 from mindshare.cli.results import redraw, report, runs, status
 from mindshare.cli.screen import warn
@@ -25,14 +25,16 @@ _MEASURING = (measure, shares, parts, head_map, insert, knockout)
 RUNNABLE = {command.name: command for command in _MEASURING}
 
 
-@grouped
-def run(
-    file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="A study file.")],
-    where: BackendChoice,
-    trust: TrustOptions,
-    output: RunOutput,
-    formats: FormatOptions,
-) -> None:
+class RunOptions(BackendChoice, RunOutput):
+    """What a study file can't say."""
+
+    study: Path = argument("STUDY.toml", "A study file.")
+    trust_remote_code: bool = TRUST
+    formats: str | None = FORMATS
+
+
+@grouped(RunOptions)
+def run(options: RunOptions) -> None:
     """Run a study file: what `--save-study` writes, and what stands in every folder of results.
 
     \b
@@ -44,21 +46,14 @@ def run(
       mindshare run maps.toml --on ray --address auto --workers 8 \\
           --out results/maps
     """
-    saved, groups = read_study(file, RUNNABLE)
-    typed = {
-        **vars(output),
-        **vars(formats),
-        **vars(trust),
-        **vars(where),
-    }  # a file says none of these
-    for name, group in groups.items():
-        groups[name] = group.having(**{n: v for n, v in typed.items() if n in group.options})
+    saved, study = read_study(options.study, RUNNABLE)
+    typed = {name: value for name, value in vars(options).items() if name in study.options}
     try:
-        saved.run(groups)
+        saved.function(study.having(**typed))
     except MindshareError as error:
         if error.where is None:  # whatever it is, the file says it
             parts = {"allowed": error.allowed, "next_step": error.next_step}
-            raise type(error)(error.what, where=str(file), **parts) from None
+            raise type(error)(error.what, where=str(options.study), **parts) from None
         raise
 
 

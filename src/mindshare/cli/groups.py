@@ -3,8 +3,8 @@
     class LookOptions(Group, panel="How it looks"):
         palette: str = option("seed", "seed or safe.")
 
-    @command
-    def shares(call: Call, look: LookOptions) -> None: ...
+    @command(SourceOptions, ChartOptions, LookOptions)
+    def shares(options: ChartOptions) -> None: ...
 
 Typer sees one parameter per field. A study file (TOML) names the same fields without their dashes,
 
@@ -13,7 +13,7 @@ Typer sees one parameter per field. A study file (TOML) names the same fields wi
     data = "prompts.jsonl"
     class = ["hash=#", "star=*"]
 
-builds the same groups and calls the same function, so a value from a file is never read as an
+builds the same options and calls the same function, so a value from a file is never read as an
 option. It can say what the command line can, except where results go, where models run and whose
 code is trusted. Its paths are relative to it. This module knows no option by name.
 """
@@ -26,7 +26,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import UnionType
@@ -60,9 +60,17 @@ _ALLOWED = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Option:
-    """How one field of a group is written, on a command line and in a study file."""
+    """How one field of a group is written, on a command line and in a study file.
+
+    Its role says what becomes of it:
+        keyword   a keyword of the function behind the command, unless it has its default
+        command   used by the command itself, such as how models are loaded
+        trust     the same, but no study file may say it
+        prompts   where prompts come from: a saved study has them beside it
+        apart     decides no number: no part of a study, nor of the command in a manifest
+    """
 
     default: Any
     help: str
@@ -71,11 +79,10 @@ class Option:
     flags: tuple[str, ...] = ()  # made from the field's name, if none are given
     argument: bool = False  # a positional argument, which has no flag
     panel: str | None = None  # of the help; None: the group's
+    role: str | None = None  # None: the group's
     path: bool = False  # relative to the study file it stands in
-    apart: bool = False  # decides no number: no part of a study, nor of the command in a manifest
-    # Says which prompts: a saved study has those beside it instead. None: as its group says.
-    prompts: bool | None = None
-    typed_only: str | None = None  # why a study file may not say it
+    keyword: str | None = None  # None: the name of the field
+    parse: Callable[[Any, str], Any] | None = None  # (value, flag) → the keyword's value
     # Filled in by `Group`.
     name: str = ""
     type: Any = None  # str, int, bool or Path
@@ -117,9 +124,9 @@ class Option:
     def read(self, value: Any, file: Path) -> Any:
         """A value of a study file, checked, as the field's own type."""
         where = f"{file}, field {self.key}"
-        if self.typed_only:
+        if self.role == "trust":
             raise SelectionError(
-                f"{self.key} stands in a study file: {self.typed_only}",
+                f"{self.key} stands in a study file: trust is given on the command line only",
                 where=where,
                 next_step=f"take the line out, and add {self.flags[0]} to the command if you "
                 "trust it",
@@ -148,53 +155,75 @@ class Option:
 
 
 def option(default: Any, help: str, **rest: Any) -> Any:
-    """A field that is an option; `rest` are fields of `Option`."""
+    """A field that is an option; `rest` are fields of `Option`. Several groups may share one."""
     return Option(default, help, **rest)
 
 
 def argument(metavar: str, help: str, *, default: Any = REQUIRED) -> Any:
     """A field that is a positional argument, required unless it has a default."""
-    return Option(default, help, metavar, argument=True)
+    return Option(default, help, metavar, argument=True, role="command")
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
 class Group:
     """Options that belong together, with a value for each; its fields are their declaration.
 
-    `panel` is that of the help, `apart` and `prompts` are said of all options at once. A class that
-    builds on others has their options first. (No dataclass: 35 of them took 20 ms of every help.)
+    `panel` and `role` are said of all options at once. A class that builds on others has their
+    options first. (No dataclass: 35 of them took 20 ms of every help.)
     """
 
     options: ClassVar[dict[str, Option]] = {}  # by the names of their fields
+    command: ClassVar[str] = ""  # of those that a command takes, its name
 
-    def __init_subclass__(
-        cls, *, panel: str | None = None, apart: bool = False, prompts: bool = False
-    ) -> None:
-        cls.options = {}
-        for base in reversed(cls.__mro__[1:]):
-            cls.options |= getattr(base, "options", {})
+    def __init_subclass__(cls, *, panel: str | None = None, role: str = "keyword") -> None:
+        inherited = [getattr(base, "options", {}) for base in cls.__bases__]
+        cls.options = {name: one for options in inherited for name, one in options.items()}
         for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
             one: Option = vars(cls)[name]
-            one.name, one.apart, one.panel = name, apart, one.panel or panel
-            one.prompts = prompts if one.prompts is None else one.prompts
-            one.type, one.several = _type(annotation)
-            one.metavar = one.metavar or _METAVARS.get(one.type)
-            if not (one.flags or one.argument):
-                one.flags = ("--" + name.rstrip("_").replace("_", "-"),)
-            cls.options[name] = one
+            kind, several = _type(annotation)
+            flags = () if one.argument else ("--" + name.rstrip("_").replace("_", "-"),)
+            cls.options[name] = replace(
+                one,
+                name=name,
+                type=kind,
+                several=several,
+                metavar=one.metavar or _METAVARS.get(kind),
+                flags=one.flags or flags,
+                panel=one.panel or panel,
+                role=one.role or role,
+            )
             setattr(cls, name, one.default)
 
     def __init__(self, **values: Any) -> None:
         vars(self).update({name: one.default for name, one in self.options.items()} | values)
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def having(self, **values: Any) -> Self:
         """The same options, some with other values."""
         return type(self)(**vars(self) | values)
+
+    def keywords(self) -> dict[str, Any]:
+        """What was chosen, as keywords of the function behind the command."""
+        chosen = {}
+        for name, one in self.options.items():
+            value = getattr(self, name)
+            if one.role == "keyword" and value != one.default:
+                parsed = value if one.parse is None else one.parse(value, one.flags[0])
+                chosen[one.keyword or name] = parsed
+        return chosen
+
+    def deciding(self) -> list[tuple[Option, Any]]:
+        """What decides the numbers, with its value; models first."""
+        every = [(one, getattr(self, name)) for name, one in self.options.items()]
+        decides = [(one, value) for one, value in every if one.role != "apart"]
+        return sorted(decides, key=lambda pair: not pair[0].argument)
+
+    def line(self) -> str:
+        """The command as it can be typed again; where results go is left out."""
+        arguments = [w for one, v in self.deciding() if one.argument for w in one.words(v)]
+        options = [w for one, v in self.deciding() if not one.argument for w in one.words(v)]
+        if any(word.startswith("-") for word in arguments):  # a model that looks like an option
+            return shlex.join(["mindshare", self.command, *options, "--", *arguments])
+        return shlex.join(["mindshare", self.command, *arguments, *options])
 
 
 def _type(annotation: Any) -> tuple[Any, bool]:
@@ -205,117 +234,54 @@ def _type(annotation: Any) -> tuple[Any, bool]:
     return (get_args(annotation)[0] if several else annotation), several
 
 
-# ── commands ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Call:
-    """A command with its values, whether typed or read from a study file."""
-
-    command: str
-    groups: tuple[Group, ...]
-
-    def values(self) -> list[tuple[Option, Any]]:
-        """What decides the numbers, models first."""
-        every = [
-            (one, getattr(group, name))
-            for group in self.groups
-            for name, one in group.options.items()
-        ]
-        decides = [(one, value) for one, value in every if not one.apart]
-        return sorted(decides, key=lambda pair: not pair[0].argument)
-
-    def line(self) -> str:
-        """The command as it can be typed again; where results go is left out."""
-        arguments = [w for one, v in self.values() if one.argument for w in one.words(v)]
-        options = [w for one, v in self.values() if not one.argument for w in one.words(v)]
-        if any(word.startswith("-") for word in arguments):  # a model that looks like an option
-            return shlex.join(["mindshare", self.command, *options, "--", *arguments])
-        return shlex.join(["mindshare", self.command, *arguments, *options])
-
-
 class Command:
-    """A function of groups, in the shape that typer takes.
+    """A function of options, in the shape that typer takes: one parameter per option."""
 
-    Parameters that are no groups stay as they are; one that is a `Call` gets the call itself.
-    """
-
-    def __init__(self, function: Callable[..., None]) -> None:
+    def __init__(self, function: Callable[[Any], None], groups: tuple[type[Group], ...]) -> None:
         self.function, self.__doc__ = function, function.__doc__
         self.__name__, self.__module__ = function.__name__, function.__module__
-        self._declared = inspect.signature(function, eval_str=True).parameters.values()
-        self._call = [one.name for one in self._declared if one.annotation is Call]
-        self.groups: dict[str, type[Group]] = {
-            one.name: one.annotation
-            for one in self._declared
-            if isinstance(one.annotation, type) and issubclass(one.annotation, Group)
-        }
-        options = [one for kind in self.groups.values() for one in kind.options.values()]
-        self.options = {one.key: one for one in options}  # by their names in a study file
+        self.name = function.__name__.replace("_", "-")
+        self.kind: type[Group] = type(self.name, groups, {"command": self.name})
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
         """Made when it is asked for: of one command, or for the help of one."""
-        parameters = [
-            one.parameter() for kind in self.groups.values() for one in kind.options.values()
-        ]
-        parameters += [
-            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for one in self._declared
-            if one.name not in (*self.groups, *self._call)
-        ]
-        return inspect.Signature(parameters)
+        return inspect.Signature([one.parameter() for one in self.kind.options.values()])
 
     @cached_property
     def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
         return {name: one.annotation for name, one in self.__signature__.parameters.items()}
 
-    @property
-    def name(self) -> str:
-        return self.__name__.replace("_", "-")
-
     def __call__(self, **values: Any) -> None:
-        """As typer calls it: one value per parameter."""
-        names = {one.name for one in self.options.values()}
-        rest = {name: value for name, value in values.items() if name not in names}
-        self.run(self.build(values), **rest)
-
-    def build(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The groups, of values by the names of their fields; what is left out has its default."""
+        """As typer calls it: one value per parameter, a list or nothing where several may be."""
         given = {
-            one.name: tuple(values[one.name] or ()) if one.several else values[one.name]
-            for one in self.options.values()
-            if one.name in values
+            name: tuple(values[name] or ()) if one.several else values[name]
+            for name, one in self.kind.options.items()
         }
-        return {
-            name: kind(**{field: given[field] for field in kind.options if field in given})
-            for name, kind in self.groups.items()
-        }
-
-    def run(self, groups: Mapping[str, Any], **rest: Any) -> None:
-        call = Call(self.name, tuple(groups.values()))
-        self.function(**groups, **dict.fromkeys(self._call, call), **rest)
+        self.function(self.kind(**given))
 
 
-command = Command  # as a decorator
+def command(*groups: type[Group]) -> Callable[[Callable[[Any], None]], Command]:
+    """A decorator: the function gets the options of all these groups as one object."""
+    return lambda function: Command(function, groups)
 
 
 # ── study files ───────────────────────────────────────────────────────────────────────────────────
 
 
 def study_files(
-    call: Call, prompts: Iterable[Prompt], *, study: str = STUDY, data: str = PROMPTS
+    options: Group, prompts: Iterable[Prompt], *, study: str = STUDY, data: str = PROMPTS
 ) -> dict[str, str | Iterable[str]]:
-    """The study file of a call, and its prompts as a file beside it: texts by file name.
+    """The study file of a command, and its prompts as a file beside it: texts by file name.
 
     The prompts are lines that are made while they are written, once: there may be a million.
     """
     values = {
         one.key: value
-        for one, value in call.values()
-        if not (one.prompts or one.typed_only or value == one.default)
+        for one, value in options.deciding()
+        if not (one.role in ("prompts", "trust") or value == one.default)
     }
-    content = {"command": call.command, **values, "data": data}
+    content = {"command": options.command, **values, "data": data}
     rows = (json.dumps(_row(prompt), ensure_ascii=False) + "\n" for prompt in prompts)
     return {
         study: "".join(f"{key} = {_toml(value)}\n" for key, value in content.items()),
@@ -323,13 +289,13 @@ def study_files(
     }
 
 
-def write_study(path: Path, call: Call, prompts: Iterable[Prompt], *, replace: bool) -> None:
+def write_study(path: Path, options: Group, prompts: Iterable[Prompt], *, replace: bool) -> None:
     """The study file, and its prompts under a name of their own beside it."""
     from mindshare.cli.screen import say_lines
     from mindshare.folders import write_texts
 
     data = path.with_suffix(".prompts.jsonl").name
-    files = study_files(call, prompts, study=path.name, data=data)
+    files = study_files(options, prompts, study=path.name, data=data)
     for file in (path.with_name(name) for name in files):
         if os.path.exists(file) and not replace:
             raise OutputError(f"{file} exists already", next_step="add --replace, or another name")
@@ -341,8 +307,8 @@ def write_study(path: Path, call: Call, prompts: Iterable[Prompt], *, replace: b
     say_lines([f"The study: {path} and {data}; run it with: mindshare run {path}"])
 
 
-def read_study(path: Path, commands: Mapping[str, Command]) -> tuple[Command, dict[str, Any]]:
-    """The command that a study file names, and the groups of options it stands for."""
+def read_study(path: Path, commands: Mapping[str, Command]) -> tuple[Command, Group]:
+    """The command that a study file names, and the options it stands for."""
     try:
         content = tomllib.loads(read_whole(path).decode("utf-8-sig"))
     except OSError as error:
@@ -358,15 +324,15 @@ def read_study(path: Path, commands: Mapping[str, Command]) -> tuple[Command, di
     name = content.pop("command", None)
     if not isinstance(name, str) or name not in commands:
         raise _no_command(name, content, path, commands)
-    command = commands[name]
-    known = {key: one for key, one in command.options.items() if not one.apart}
+    kind = commands[name].kind
+    known = {one.key: one for one in kind.options.values() if one.role != "apart"}
     values = {}
     for key, value in content.items():
         if key not in known:
             raise SelectionError(
                 f"{name} has no field {key!r}{nearest(key, known)}",
                 where=f"{path}, field {key}",
-                allowed=", ".join(key for key, one in known.items() if not one.typed_only),
+                allowed=", ".join(key for key, one in known.items() if one.role != "trust"),
             )
         values[known[key].name] = known[key].read(value, path)
     for key, one in known.items():
@@ -377,7 +343,7 @@ def read_study(path: Path, commands: Mapping[str, Command]) -> tuple[Command, di
                 where=str(path),
                 next_step=f"add a line such as {key} = {example}",
             )
-    return command, command.build(values)
+    return commands[name], kind(**values)
 
 
 def _no_command(

@@ -10,26 +10,26 @@ from __future__ import annotations
 import gc
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindshare.cli.groups import Call, command, study_files, write_study
-from mindshare.cli.knockout_options import KnockoutOptions
+from mindshare.cli.groups import command, study_files, write_study
 from mindshare.cli.options import (
     ChartOptions,
+    ComputeOptions,
     HeadMapStudy,
     InsertLook,
     InsertStudy,
+    KnockoutOptions,
     LookOptions,
     MeasureOptions,
-    OutputOptions,
+    MeasureStudy,
     PartsStudy,
     SharesStudy,
-    StudyOptions,
 )
 from mindshare.cli.results import check_folder, default_folder, warn_of_unasked
 from mindshare.cli.screen import (
@@ -45,6 +45,7 @@ from mindshare.cli.screen import (
     warn_of_some,
 )
 from mindshare.cli.sources import InsertSource, PartsSource, SourceOptions
+from mindshare.cli.values import figure_formats
 from mindshare.errors import SelectionError
 
 if TYPE_CHECKING:
@@ -59,13 +60,8 @@ if TYPE_CHECKING:
 _LABELLED = re.compile(r"(?P<label>[^=/\\]+)=(?P<model>.+)")
 
 
-@command
-def measure(
-    call: Call,
-    source: SourceOptions,
-    study: StudyOptions,
-    options: MeasureOptions,
-) -> None:
+@command(SourceOptions, MeasureStudy, MeasureOptions)
+def measure(options: MeasureOptions) -> None:
     """Measure where the attention goes, by token class, per layer and head.
 
     \b
@@ -78,18 +74,17 @@ def measure(
     from mindshare.api.candidates import Candidate, label_of
     from mindshare.study import build_study
 
-    defined = build_study(**study.definition())
-    decides = {"study": defined.hash, "adapter": options.adapter, "dtype": options.dtype}
+    study = build_study(**options.keywords())
     # On a terminal, the bar of a run leaves no room for a spinner.
-    shown = not (options.quiet or (source.many and stderr().is_terminal))
+    shown = not (options.quiet or (options.many and stderr().is_terminal))
     loading = options.loading(progress=shown)
-    prepared = PreparedRun.prepare(call, source, options, options.model, decides)
+    prepared = PreparedRun.prepare(options, options.model)
     if prepared is None:
         return
     candidate = Candidate(label_of(options.adapter or options.model), options.model, loading)
     with prepared.progress() as target:
-        result = _measure(candidate, defined, prepared.prompts, **target)
-    if not source.many:
+        result = _measure(candidate, study, prepared.prompts, **target)
+    if not options.many:
         result.save(prepared.folder, replace=options.replace, beside=prepared.files)
     prepared.warn_of_unasked()
     left_out = result.provenance.get("left_out", {})
@@ -105,7 +100,7 @@ def measure(
     matched: set[str] = set()
     for rows in result.batches("classes", ["class", "n_tokens"]):
         matched.update(rows.filter(rows["n_tokens"].to_numpy() > 0)["class"].unique().to_pylist())
-    unmatched = [name for name, _ in defined.classes if name not in matched]
+    unmatched = [name for name, _ in study.classes if name not in matched]
     if unmatched:
         warn(unmatched_text(unmatched, "any prompt"))
     show_measurement(result, prepared.folder, quiet=options.quiet, full=options.full)
@@ -140,14 +135,8 @@ def _measure(
         return write_tables(measurer, prompts, run)
 
 
-@command
-def shares(
-    call: Call,
-    source: SourceOptions,
-    study: SharesStudy,
-    options: ChartOptions,
-    look: LookOptions,
-) -> None:
+@command(SourceOptions, SharesStudy, ChartOptions, LookOptions)
+def shares(options: ChartOptions) -> None:
     """Draw how much attention each token class gets, layer by layer, one bar per model.
 
     \b
@@ -161,17 +150,11 @@ def shares(
     """
     from mindshare.api.charts import shares as draw
 
-    _draw_chart(draw, study.definition() | look.style(), call, source, options)
+    _draw_chart(draw, options)
 
 
-@command
-def head_map(
-    call: Call,
-    source: SourceOptions,
-    study: HeadMapStudy,
-    options: ChartOptions,
-    look: LookOptions,
-) -> None:
+@command(SourceOptions, HeadMapStudy, ChartOptions, LookOptions)
+def head_map(options: ChartOptions) -> None:
     """Draw one token class by layer and head: one map per model, and what differs from the first.
 
     \b
@@ -182,17 +165,11 @@ def head_map(
     """
     from mindshare.api.charts import head_map as draw
 
-    _draw_chart(draw, study.definition() | look.style(), call, source, options)
+    _draw_chart(draw, options)
 
 
-@command
-def parts(
-    call: Call,
-    source: PartsSource,
-    study: PartsStudy,
-    options: ChartOptions,
-    look: LookOptions,
-) -> None:
+@command(PartsSource, PartsStudy, ChartOptions, LookOptions)
+def parts(options: ChartOptions) -> None:
     """Show how much attention each part of a prompt gets, and which part is ignored.
 
     Parts are found: marks, messages, headings or paragraphs.
@@ -206,17 +183,11 @@ def parts(
     """
     from mindshare.api.parts import parts as draw
 
-    _draw_chart(draw, study.definition() | look.style(), call, source, options)
+    _draw_chart(draw, options)
 
 
-@command
-def insert(
-    call: Call,
-    source: InsertSource,
-    study: InsertStudy,
-    options: ChartOptions,
-    look: InsertLook,
-) -> None:
+@command(InsertSource, InsertStudy, ChartOptions, InsertLook)
+def insert(options: ChartOptions) -> None:
     """Show what an inserted run of tokens does to the attention of every head.
 
     \b
@@ -230,17 +201,11 @@ def insert(
     """
     from mindshare.api.insertion import insertion as draw
 
-    _draw_chart(draw, study.definition() | look.definition(), call, source, options)
+    _draw_chart(draw, options)
 
 
-@command
-def knockout(
-    call: Call,
-    source: SourceOptions,
-    study: KnockoutOptions,
-    options: ChartOptions,
-    look: LookOptions,
-) -> None:
+@command(SourceOptions, KnockoutOptions, ChartOptions, LookOptions)
+def knockout(options: Any) -> None:
     """Hide token classes from chosen queries, heads and layers: what does the answer lose?
 
     \b
@@ -254,44 +219,34 @@ def knockout(
     """
     from mindshare.api.knockout import knockout as draw
 
-    if study.answer_column is not None:  # a column like any other: a study file keeps the answers
-        column = (*source.column, f"answer={study.answer_column}")
-        source, study = source.having(column=column), study.having(answer="given")
-        call = replace(call, groups=(source, study, *call.groups[2:]))
-    told = None if options.quiet else partial(say, stderr())
-    parts = study.definition() | look.style() | {"tell": told}
-    _draw_chart(draw, parts, call, source, options)
+    if options.answer != "given" and not options.answer.startswith("greedy"):
+        # A column like any other: a study file keeps the answers.
+        column = (*options.column, f"answer={options.answer}")
+        options = options.having(column=column, answer="given")
+    _draw_chart(draw, options, tell=None if options.quiet else partial(say, stderr()))
 
 
-def _draw_chart(
-    draw: Callable[..., Chart],
-    parts: dict[str, Any],
-    call: Call,
-    source: SourceOptions | PartsSource,
-    options: ChartOptions,
-) -> None:
-    """Measure, draw and save; `parts` are the keywords of the function that draws."""
+def _draw_chart(draw: Callable[..., Chart], options: ChartOptions, **extra: Any) -> None:
+    """Measure, draw and save; `extra` are keywords of `draw` beside the options."""
     from mindshare.store import figure_names
 
-    formats = options.endings()
-    models, kind, quiet = labelled(options.models), draw.__name__, options.quiet
-    name = "-".join([kind, *(Path(model).name for model in options.models)])
-    deciding = {"kind": kind, **parts, **options.decides()}
-    decides = {k: str(v) for k, v in deciding.items() if k != "tell"}
+    keywords, formats = options.keywords() | extra, figure_formats(options.formats)
+    models, quiet = labelled(options.models), options.quiet
+    name = "-".join([draw.__name__, *(Path(model).name for model in options.models)])
     loading = options.loading(progress=not quiet)
-    prepared = PreparedRun.prepare(call, source, options, name, decides)
+    prepared = PreparedRun.prepare(options, name)
     if prepared is None:
         return
     drawn_before = figure_names(prepared.folder)
     with prepared.progress(models=len(models)) as target:
-        chart = draw(models, prepared.prompts, **parts, loading=loading, **target)
+        chart = draw(models, prepared.prompts, **keywords, loading=loading, **target)
     with progress_bar(show=not quiet, doing="Drawing", what="figures") as bar:
         chart.save(
             prepared.folder,
             replace=options.replace,
             progress=bar,
             beside=prepared.files,
-            command=call.line(),
+            command=options.line(),
             **({"formats": formats} if formats else {}),
         )
     prepared.warn_of_unasked()
@@ -381,50 +336,50 @@ def largest_lines(table: pa.Table) -> Iterator[str]:
 class PreparedRun:
     """What is to be measured by one command, and where the results go."""
 
-    source: SourceOptions | PartsSource
-    output: OutputOptions
+    options: ComputeOptions
     prompts: PromptSource
     left_out: Sequence[BadRow]  # rows of the data that gave no prompt
     files: Texts  # the study file and its prompts, to be saved beside the results
     folder: Path
 
     @classmethod
-    def prepare(
-        cls,
-        call: Call,
-        source: SourceOptions | PartsSource,
-        output: OutputOptions,
-        name: str,
-        decides: Mapping[str, str | None],
-    ) -> PreparedRun | None:
+    def prepare(cls, options: ComputeOptions, name: str) -> PreparedRun | None:
         """Read the prompts, choose and check the folder; None: only a study file was wanted.
 
-        `name` and `decides` make the default folder: what else decides the numbers.
+        `name` begins that of the default folder.
         """
         from mindshare.study import as_prompts
 
-        check_form(output.progress)
-        read, left_out = source.prompts()
+        check_form(options.progress)
+        read, left_out = options.prompts()
         prompts = as_prompts(read)
-        if output.save_study is not None:
-            write_study(output.save_study, call, prompts, replace=output.replace)
+        if options.save_study is not None:
+            write_study(options.save_study, options, prompts, replace=options.replace)
             return None
-        folder = output.out or default_folder(name, prompts, **decides)
-        if not source.many:  # a run may be there already: it is resumed
-            check_folder(folder, replace=output.replace)
+        folder = options.out or default_folder(name, study_files(options, prompts))
+        if not options.many:  # a run may be there already: it is resumed
+            check_folder(folder, replace=options.replace)
         start_engine()
-        return cls(source, output, prompts, left_out, study_files(call, prompts), folder)
+        return cls(options, prompts, left_out, study_files(options, prompts), folder)
 
     @contextmanager
     def progress(self, models: int = 1) -> Iterator[dict[str, Any]]:
         """`into` for a dataset, whose results are kept as they come; `progress` for the others."""
         from mindshare.study import RunFolder
 
-        quiet, bad_rows, replace = self.output.quiet, self.source.on_bad_rows, self.output.replace
-        if self.source.many:
-            with run_progress(self.output.progress, quiet=quiet) as progress:
-                into = (self.folder, bad_rows, replace, progress, self.files, self.left_out)
-                yield {"into": RunFolder(*into, tell=warn)}
+        quiet, options = self.options.quiet, self.options
+        if options.many:
+            with run_progress(options.progress, quiet=quiet) as progress:
+                into = RunFolder(
+                    self.folder,
+                    bad_rows="skip" if options.skips else "stop",
+                    replace=options.replace,
+                    progress=progress,
+                    beside=self.files,
+                    unread=self.left_out,
+                    tell=warn,
+                )
+                yield {"into": into}
             return
         with progress_bar(show=not quiet) as bar:
             done: dict[str, int] = {}
@@ -438,7 +393,7 @@ class PreparedRun:
             yield {"progress": None if bar is None else report}
 
     def warn_of_unasked(self) -> None:
-        if self.source.many:
+        if self.options.many:
             warn_of_unasked(self.folder)
 
 

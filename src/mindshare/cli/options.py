@@ -1,63 +1,87 @@
 """What is measured, with which model, how it looks, where it runs and where results go.
 
 A field of a group is an option of each command that takes the group, and a field of its study
-files. Methods turn the values into what the library takes; they import what is heavy.
+files. Most are keywords of the function behind the command, as it takes them or as they are parsed.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.cli.groups import Group, argument, option
-from mindshare.errors import ClassRuleError, SelectionError, nearest
+from mindshare.cli.sources import Source
+from mindshare.cli.values import (
+    heads_by_model,
+    heads_to_hide,
+    pairs,
+    parse_selection,
+    points,
+    resampling,
+    response_maps,
+    single_layers,
+    words,
+)
+from mindshare.errors import SelectionError
 from mindshare.measures import MEASURES, at_level
 
 if TYPE_CHECKING:
     from mindshare.api.candidates import Loading
-    from mindshare.backends import BackendOptions
 
 # The panels of the help. Options stand there in the order of the groups that a command names.
 INSERT, WHAT = "What is inserted", "What to measure"
 MODEL, LOOK = "The model", "How it looks"
 WHERE, RESULTS = "Where it runs", "Results"
 
-DRAWN = (*at_level("class"), *at_level("head"))  # what charts by layer can show
 _OTHERS = ("insertion", "effect")  # statistics of other studies
 STATISTICS = dict.fromkeys(m.statistic for m in MEASURES.values() if m.statistic not in _OTHERS)
 ONE_MODEL = "'smollm2' (embedded), a hub id, a folder, a .gguf file, or a PEFT adapter folder."
 RANGES = "0,5-9|mean|all"
 QUERIES = "Which tokens are asked where they look: all, last, span:NAME, class:NAME or after:SPAN"
-_RANGE = re.compile(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", re.ASCII)
 
 
-class TrustOptions(Group, panel=MODEL):
-    trust_remote_code: bool = option(
-        False,
-        "Run Python code that comes with the model.",
-        typed_only="trust is given on the command line only",
-    )
+# ── options that several groups have ──────────────────────────────────────────────────────────────
+
+_LAYERS = option("all", "Which layers.", metavar=RANGES, parse=parse_selection)
+_CHUNK_TOKENS = option(
+    None,
+    "Feed the prompt in pieces of N tokens: less memory; pieces that several prompts begin with "
+    "are computed once.",
+    min=1,
+    panel=MODEL,
+)
+_TOP = option(
+    None,
+    "The N heads, or layers, that change most: listed for two models (default: 5), drawn for an "
+    "insertion (default: 3 if no heads are named).",
+    min=1,
+)
+_LIKE = option(
+    None,
+    "Draw a published chart's own picture, and measure what it shows: seed-000 (shares), seed-003 "
+    "or seed-004 (insert). Other options still win.",
+    metavar="CHART",
+)
+ADAPTER = option(
+    None,
+    "A PEFT adapter to merge into the model, or into each.",
+    metavar="PATH",
+    panel=MODEL,
+    role="command",
+)
+TRUST = option(False, "Run Python code that comes with the model.", role="trust", panel=MODEL)
+AS_JSON = option(False, "Print JSON, for programs.", flags=("--json",))
+FORMATS = option(
+    None,
+    "Of each figure: png, svg, pdf, csv, html (a page with tooltips), parquet, json (Vega-Lite); "
+    "by comma. (default: png,svg,pdf,csv)",
+    metavar="WORDS",
+    panel=RESULTS,
+    role="apart",
+)
 
 
-class AdapterOption(Group, panel=MODEL):
-    adapter: str | None = option(
-        None, "A PEFT adapter to merge into the model, or into each.", metavar="PATH"
-    )
-
-
-class TokenizerOptions(TrustOptions, AdapterOption, panel=MODEL):
-    """A model whose weights are not needed; an adapter may bring a tokenizer of its own."""
-
-    model: str = argument("MODEL", ONE_MODEL)
-    full: bool = option(False, "List every class, not only twenty.")
-
-
-class WeightsOptions(AdapterOption, panel=MODEL):
-    """How weights are loaded, the same for every command that needs them."""
-
-    dtype: str = option("float32", "float32, bfloat16 or float16.")
-    device: str = option("cpu", "cpu, cuda, cuda:1, …")
+# ── what to measure ───────────────────────────────────────────────────────────────────────────────
 
 
 class ClassOptions(Group):
@@ -67,77 +91,49 @@ class ClassOptions(Group):
         "whitespace, newline, punctuation, digit, letter, special, bos, first, role:NAME, "
         "span:NAME, chars:ABC, re:PATTERN, ids:1,2; RULE@SPAN restricts it to a span.",
         metavar="NAME=RULE",
+        keyword="classes",
     )
     policy: str = option(
         "priority", "How a token of mixed characters counts: priority, pure or proportional."
     )
 
 
-class LayerOptions(Group, panel=WHAT):
-    layers: str = option("all", "Which layers.", metavar=RANGES)
+class MeasureStudy(ClassOptions, panel=WHAT):
+    """What `measure` measures: keywords of `build_study`."""
 
-
-class ChunkOption(Group, panel=WHAT):
-    chunk_tokens: int | None = option(
-        None,
-        "Feed the prompt in pieces of N tokens: less memory; pieces that several prompts begin "
-        "with are computed once.",
-        min=1,
-        panel=MODEL,
-    )
-
-
-class ClassStudy(LayerOptions, ClassOptions, ChunkOption, panel=WHAT):
-    """What every study by token class has in common."""
-
-
-class StudyOptions(ClassStudy, panel=WHAT):
-    """What `measure` measures."""
-
+    chunk_tokens: int | None = _CHUNK_TOKENS
+    layers: str = _LAYERS
     measure: tuple[str, ...] = option(
         (),
         f"{', '.join(STATISTICS)}; by comma, or repeated. (default: mass,received)",
         metavar="WORDS",
+        keyword="measures",
+        parse=lambda texts, flag: words(texts, flag) or None,
     )
-    heads: str = option("all", "Which query heads.", metavar=RANGES)
+    heads: str = option("all", "Which query heads.", metavar=RANGES, parse=parse_selection)
     queries: tuple[str, ...] = option((), f"{QUERIES}; repeatable. (default: all)", metavar="SET")
     near: int | None = option(
         None, "'received' leaves out each key's N nearest queries. (default: 0)", min=0
     )
     include_diagonal: bool = option(False, "'received' counts what a token gives itself.")
 
-    def definition(self) -> dict[str, Any]:
-        """The keywords of `build_study`."""
-        if self.include_diagonal and self.near is not None:
+    def keywords(self) -> dict[str, Any]:
+        chosen = super().keywords()
+        if not chosen.pop("include_diagonal", False):
+            return chosen
+        if "near" in chosen:
             raise SelectionError(
                 f"--near {self.near} and --include-diagonal are given together",
                 allowed="one of them",
             )
-        words = [word.strip() for text in self.measure for word in text.split(",")]
-        return {
-            "classes": self.class_,
-            "policy": self.policy,
-            "measures": [word for word in words if word] or None,
-            "layers": parse_selection(self.layers, "--layers"),
-            "heads": parse_selection(self.heads, "--heads"),
-            "queries": self.queries or "all",
-            "near": -1 if self.include_diagonal else self.near or 0,
-            "chunk_tokens": self.chunk_tokens,
-        }
+        return chosen | {"near": -1}
 
 
-class TopOption(Group, panel=WHAT):
-    top: int | None = option(
-        None,
-        "The N heads, or layers, that change most: listed for two models (default: 5), drawn for "
-        "an insertion (default: 3 if no heads are named).",
-        min=1,
-    )
+class ChartStudy(ClassOptions, panel=WHAT):
+    """What a chart of token classes shows."""
 
-
-class ChartStudy(ClassStudy, TopOption, panel=WHAT):
-    """What a chart of token classes shows. Every field is a keyword of the function that draws."""
-
+    top: int | None = _TOP
+    layers: str = _LAYERS
     measure: str = option(
         "mass",
         f"Of a class: {', '.join(at_level('class'))}; of a head, without one: "
@@ -147,83 +143,44 @@ class ChartStudy(ClassStudy, TopOption, panel=WHAT):
     absent: str = option(
         "left_out",
         "Prompts without a token of a class: left_out of its means, or zero (mass and share 0).",
+        keyword="resampling",
+        parse=resampling,
     )
     compare_heads: bool = option(
         False,
         "Compare models head by head though they are unrelated, and their head numbers mean "
         "nothing to one another.",
     )
-
-    def definition(self) -> dict[str, Any]:
-        from mindshare.stats import Resampling
-
-        if self.measure not in DRAWN:
-            raise SelectionError(
-                f"{self.measure!r} can't be drawn by layer{nearest(self.measure, DRAWN)}",
-                allowed=", ".join(DRAWN),
-            )
-        words = dict(vars(self))
-        words["classes"] = list(words.pop("class_")) or None
-        words["resampling"] = Resampling(absent=words.pop("absent"))
-        if self.chunk_tokens is None:
-            del words["chunk_tokens"]
-        return words | {"layers": parse_selection(self.layers, "--layers")}
+    chunk_tokens: int | None = _CHUNK_TOKENS
 
 
-class LikeOption(Group, panel=WHAT):
-    like: str | None = option(
-        None,
-        "Draw a published chart's own picture, and measure what it shows: seed-000 (shares), "
-        "seed-003 or seed-004 (insert). Other options still win.",
-        metavar="CHART",
+class SharesStudy(ChartStudy, panel=WHAT):
+    heads: str = option(
+        "mean", "Their mean, all of them, or some.", metavar=RANGES, parse=parse_selection
     )
-
-
-class SharesStudy(ChartStudy, LikeOption, panel=WHAT):
-    heads: str = option("mean", "Their mean, all of them, or some.", metavar=RANGES)
-
-    def definition(self) -> dict[str, Any]:
-        return super().definition() | {"heads": parse_selection(self.heads, "--heads")}
+    like: str | None = _LIKE
 
 
 class HeadMapStudy(ChartStudy, panel=WHAT):
     show: str | None = option(
-        None, "The class to draw; needed if there are several.", metavar="NAME"
+        None, "The class to draw; needed if there are several.", metavar="NAME", keyword="cls"
     )
 
-    def definition(self) -> dict[str, Any]:
-        words = super().definition()
-        shown = words.pop("show")
-        if MEASURES[self.measure].level == "class":
-            shown = shown or self._only_class()
-        return words | {"cls": shown}
 
-    def _only_class(self) -> str:
-        from mindshare.tokens import parse_classes
-
-        names = parse_classes(self.class_).names[:-1]  # the last is `other`
-        if len(names) != 1:
-            choose = f"choose with --show: {', '.join(names)}"
-            raise ClassRuleError(
-                f"{len(names)} classes are given, and a map shows one",
-                next_step=choose if names else "give one, e.g. --class hash='#'",
-            )
-        return names[0]
-
-
-class PartsStudy(LayerOptions, ChunkOption, panel=WHAT):
-    """Keywords of `parts`."""
-
-    layers: str = option("all", "The layers that the mean is over.", metavar="0,5-9|all")
+class PartsStudy(Group, panel=WHAT):
+    layers: str = option(
+        "all", "The layers that the mean is over.", metavar="0,5-9|all", parse=parse_selection
+    )
     queries: str = option("last", f"{QUERIES}.", metavar="SET")
-
-    def definition(self) -> dict[str, Any]:
-        return vars(self) | {"layers": parse_selection(self.layers, "--layers")}
+    chunk_tokens: int | None = _CHUNK_TOKENS
 
 
-class InsertStudy(LayerOptions, TopOption, LikeOption, panel=WHAT):
-    """What is inserted, and which heads are looked at: keywords of `insertion`."""
+class InsertStudy(Group, panel=WHAT):
+    """What is inserted, and which heads are looked at."""
 
+    like: str | None = _LIKE
+    top: int | None = _TOP
+    layers: str = option("all", "Which layers.", metavar=RANGES, parse=single_layers)
     insert: tuple[str, ...] = option(
         (),
         "'/ *55' (a text 55 times), '/ *10,25,55', 'random-sentence*55', 'file:PATH' or any "
@@ -250,6 +207,7 @@ class InsertStudy(LayerOptions, TopOption, LikeOption, panel=WHAT):
         (),
         "The heads to draw, such as 0.0,0.1,0.7; NAME:0.26 for one of several models, repeatable.",
         metavar="LAYER.HEAD,…",
+        parse=heads_by_model,
     )
     by: str = option(
         "divergence",
@@ -270,40 +228,58 @@ class InsertStudy(LayerOptions, TopOption, LikeOption, panel=WHAT):
         "others.",
     )
 
-    def definition(self) -> dict[str, Any]:
-        return vars(self) | {
-            "insert": list(self.insert) or None,
-            "at": list(self.at) or ["between"],
-            "layers": self._layers(),
-            "heads": self._heads(),
-        }
 
-    def _layers(self) -> list[int] | None:
-        layers = parse_selection(self.layers, "--layers")
-        if layers == "mean":
-            raise SelectionError(
-                "every layer is looked at by itself",
-                where="--layers mean",
-                allowed="all, or numbers and ranges such as --layers 0,5-9",
-            )
-        return None if isinstance(layers, str) else layers
+class KnockoutOptions(ClassOptions, panel=WHAT):
+    """What is hidden from whom."""
 
-    def _heads(self) -> str | dict[str, str] | None:
-        """`0.0,0.7` for every model, or `NAME:0.26` for each by name."""
-        named = [part.rpartition(":") for part in self.heads]
-        if not any(name for name, _, _ in named):
-            return ",".join(self.heads) or None
-        if not all(name for name, _, _ in named):
-            raise SelectionError(
-                "some heads are named for one model and some for all",
-                allowed="--heads 0.0,0.7 alone, or --heads NAME:0.0 for each model",
-            )
-        names = dict.fromkeys(name for name, _, _ in named)
-        return {name: ",".join(h for model, _, h in named if model == name) for name in names}
+    layers: str = _LAYERS
+    measure: str = option("delta_logprob", f"What is drawn: {', '.join(at_level('effect'))}.")
+    answer: str = option(
+        "given",
+        "The answer that is looked at: given (the column answer of the data), another COLUMN of "
+        "--data, greedy (what the model itself says), or greedy:5 (up to 5 tokens of it).",
+        metavar="COLUMN|greedy",
+    )
+    choice: tuple[str, ...] = option(
+        (),
+        "An answer that the right one is told from, repeatable: accuracy among these. (default: "
+        "the column choices)",
+        metavar="TEXT",
+        keyword="choices",
+    )
+    heads: str = option(
+        "together",
+        "All heads of a layer together, each by itself, or some by number; 17.4,18.6 are these "
+        "heads (LAYER.HEAD) together and no others.",
+        metavar="together|each|0,5-9|LAYER.HEAD,…",
+        parse=heads_to_hide,
+    )
+    window: int = option(1, "Hide in K layers at once, around each layer.", min=1, metavar="K")
+    how: str = option(
+        "mask",
+        "mask: the rest of the row is renormalised; zero: nothing is; sink: the first token gets "
+        "what was taken away; mean: the class's mean output of all prompts takes its place.",
+    )
+    queries: str = option(
+        "last",
+        "From whom: last (token of the prompt), answer (it and the answer's tokens), later (every "
+        "token after the class), all, span:NAME, class:NAME or after:SPAN.",
+        metavar="SET",
+    )
+    screen: int = option(
+        0,
+        "With --heads each: estimate all effects from one pass and its gradient, and knock out "
+        "only the N largest. (default: knock out all)",
+        min=0,
+        metavar="N",
+    )
+
+
+# ── how it looks ──────────────────────────────────────────────────────────────────────────────────
 
 
 class LookOptions(Group, panel=LOOK):
-    """How a chart looks. Every field is a keyword of the function that draws."""
+    """How a chart looks: fields of `mindshare.figures.Style`."""
 
     width: str | None = option(
         None,
@@ -311,7 +287,10 @@ class LookOptions(Group, panel=LOOK):
         "the chart needs)",
     )
     font_size: str | None = option(
-        None, "Of the text in print, in points, from 6. (default: 9)", metavar="PT"
+        None,
+        "Of the text in print, in points, from 6. (default: 9)",
+        metavar="PT",
+        parse=points,
     )
     title: str | None = option(
         None, "A title of your own; '' for none. (default: what stands out)", metavar="TEXT"
@@ -330,11 +309,13 @@ class LookOptions(Group, panel=LOOK):
         "What a class, condition or model is called in the picture, such as hash='# (Hash)'; "
         "repeatable.",
         metavar="NAME=TEXT",
+        parse=pairs,
     )
     colour: tuple[str, ...] = option(
         (),
         "Its colour, such as hash=#d62728; repeatable.",
         metavar="NAME=#RRGGBB",
+        parse=pairs,
     )
     labels: str | None = option(
         None,
@@ -346,33 +327,6 @@ class LookOptions(Group, panel=LOOK):
         "seed (red, blue, grey, …) or safe (for colour-blind readers too). (default: seed)",
     )
 
-    def style(self) -> dict[str, Any]:
-        """The fields of `mindshare.figures.Style` that were chosen."""
-        names = ("width", "title", "subtitle", "y_title", "labels", "palette")
-        chosen: dict[str, Any] = {n: getattr(self, n) for n in names}
-        chosen |= {"font_size": self._points(), "bare": self.bare or None}
-        chosen |= {n: _pairs(getattr(self, n), f"--{n}") or None for n in ("label", "colour")}
-        return {n: v for n, v in chosen.items() if v is not None}
-
-    def _points(self) -> float | None:
-        if self.font_size is None:
-            return None
-        try:
-            return float(self.font_size.removesuffix("pt").encode("ascii"))
-        except ValueError:
-            raise SelectionError(
-                f"--font-size {self.font_size!r} is no number", allowed="points, such as 8"
-            ) from None
-
-
-def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
-    """`hash=# (Hash)` → {"hash": "# (Hash)"}"""
-    pairs = [text.partition("=") for text in given]
-    for name, equals, value in pairs:
-        if not (name and equals):
-            raise SelectionError(f"{flag} {name or value!r}", allowed=f"{flag} NAME=VALUE")
-    return {name: value for name, _, value in pairs}
-
 
 class InsertLook(LookOptions, panel=LOOK):
     maps: str = option(
@@ -380,6 +334,7 @@ class InsertLook(LookOptions, panel=LOOK):
         "Response numbers to draw by layer and head: amplitude, shape, entropy_change, "
         "divergence, retained, affine_r2; by comma, all or none.",
         metavar="WORDS",
+        parse=response_maps,
     )
     drop_first: bool = option(
         False, "Leave the first token, where many heads rest, out of the pictures."
@@ -388,16 +343,11 @@ class InsertLook(LookOptions, panel=LOOK):
         None, "The prompt whose tokens are drawn. (default: the first)", metavar="ID"
     )
 
-    def definition(self) -> dict[str, Any]:
-        """Keywords of `insertion`."""
-        from mindshare.api.insertion import MAPS
 
-        words = [word.strip() for word in self.maps.split(",") if word.strip()]
-        maps = {"all": list(MAPS), "none": []}.get(self.maps.strip(), words)
-        return self.style() | {"maps": maps} | {"drop_first": self.drop_first, "show": self.show}
+# ── which models, where they run, where results go ────────────────────────────────────────────────
 
 
-class WriteOptions(Group, panel=RESULTS, apart=True):
+class WriteOptions(Group, panel=RESULTS, role="apart"):
     """Where results go and how much is said: no part of a study."""
 
     out: Path | None = option(
@@ -409,43 +359,7 @@ class WriteOptions(Group, panel=RESULTS, apart=True):
     quiet: bool = option(False, "Print only where the results are.")
 
 
-class FormatOptions(Group, panel=RESULTS, apart=True):
-    formats: str | None = option(
-        None,
-        "Of each figure: png, svg, pdf, csv, html (a page with tooltips), parquet, json "
-        "(Vega-Lite); by comma. (default: png,svg,pdf,csv)",
-        metavar="WORDS",
-    )
-
-    def endings(self) -> tuple[str, ...]:
-        """None are chosen if none are named; wrong words are refused."""
-        from mindshare.figures import check_formats
-
-        words = tuple(
-            dict.fromkeys(w.strip() for w in (self.formats or "").split(",") if w.strip())
-        )
-        check_formats(words)
-        return words
-
-
-class RedrawOptions(LookOptions, FormatOptions):
-    results: Path = argument("RESULTS", "A folder that mindshare wrote.")
-    figure: tuple[str, ...] = option(
-        (), "Only this figure, by the name of its files; repeatable.", metavar="NAME", panel=RESULTS
-    )
-    quiet: bool = option(False, "Print only the names of the figures.", panel=RESULTS)
-
-
-class ReportOptions(WriteOptions, panel=RESULTS, apart=True):
-    results: tuple[Path, ...] = argument("RESULT...", "Folders that mindshare wrote.")
-    out: Path = option(Path("report"), "The folder to write.", metavar="DIR")
-    format: tuple[str, ...] = option(
-        (), "html (one file), md (with PNGs) or pdf; repeatable. (default: html)", metavar="WORD"
-    )
-    title: str | None = option(None, "A title of your own.", metavar="TEXT")
-
-
-class RunOutput(WriteOptions, panel=RESULTS, apart=True):
+class RunOutput(WriteOptions, panel=RESULTS, role="apart"):
     progress: str = option(
         "auto",
         "How far it is, with --data: auto (a bar on a terminal), json (lines on stderr, for "
@@ -453,15 +367,7 @@ class RunOutput(WriteOptions, panel=RESULTS, apart=True):
     )
 
 
-class OutputOptions(RunOutput, panel=RESULTS, apart=True):
-    save_study: Path | None = option(
-        None,
-        "Write what is asked for as a study file for `mindshare run`, and measure nothing.",
-        metavar="FILE.toml",
-    )
-
-
-class BackendChoice(Group, panel=WHERE, apart=True):
+class BackendChoice(Group, panel=WHERE, role="apart"):
     """Where models run: no part of a study, as every backend gives the same bytes."""
 
     on: str | None = option(
@@ -479,91 +385,51 @@ class BackendChoice(Group, panel=WHERE, apart=True):
         None, "How many copies of the model. (default: what the machines hold)", min=1
     )
 
-    def backend(self) -> BackendOptions | None:
-        """None: this process."""
-        if not any(vars(self).values()):
-            return None
-        from mindshare.backends import BackendOptions
 
-        return BackendOptions(self.on or "local", self.address, self.workers)
+class WeightsOptions(Group, panel=MODEL, role="command"):
+    """How weights are loaded, the same for every command that needs them."""
+
+    adapter: str | None = ADAPTER
+    dtype: str = option("float32", "float32, bfloat16 or float16.")
+    device: str = option("cpu", "cpu, cuda, cuda:1, …")
+    trust_remote_code: bool = TRUST
 
 
-class ComputeOptions(BackendChoice, OutputOptions, TrustOptions, WeightsOptions):
+class ComputeOptions(Source, WeightsOptions, RunOutput, BackendChoice, panel=RESULTS, role="apart"):
     """How models are loaded, where they run and where results go: of all commands that measure."""
+
+    save_study: Path | None = option(
+        None,
+        "Write what is asked for as a study file for `mindshare run`, and measure nothing.",
+        metavar="FILE.toml",
+    )
 
     def loading(self, *, progress: bool) -> Loading:
         from mindshare.api.candidates import Loading
+        from mindshare.backends import BackendOptions
 
+        place = None  # this process
+        if self.on or self.address or self.workers:
+            place = BackendOptions(self.on or "local", self.address, self.workers)
         return Loading(
             dtype=self.dtype,
             device=self.device,
             adapter=self.adapter,
             trust_remote_code=self.trust_remote_code,
             progress=progress,
-            place=self.backend(),
+            place=place,
         )
 
-    def decides(self) -> dict[str, str | None]:
-        """What names the default folder of a chart: the dtype, and whatever is no default."""
-        chosen = {"device": self.device, "adapter": self.adapter}
-        changed = {k: v for k, v in chosen.items() if v != getattr(WeightsOptions, k)}
-        return {"dtype": self.dtype, **changed}
 
-
-class MeasureOptions(ComputeOptions):
+class MeasureOptions(ComputeOptions, panel=RESULTS, role="apart"):
     model: str = argument("MODEL", ONE_MODEL)
-    full: bool = option(False, "Print every layer and class, not only a few.", panel=RESULTS)
+    full: bool = option(False, "Print every layer and class, not only a few.")
 
 
-class ChartOptions(FormatOptions, ComputeOptions):
+class ChartOptions(ComputeOptions):
+    formats: str | None = FORMATS
     models: tuple[str, ...] = argument(
         "MODEL...",
         "One model or several: 'smollm2', a hub id, a folder, a .gguf file, a PEFT adapter "
         "folder; NAME=MODEL gives it a name in the chart.",
-    )
-
-
-class JsonOption(Group):
-    as_json: bool = option(False, "Print JSON, for programs.", flags=("--json",))
-
-
-class StatusOptions(JsonOption):
-    run: Path = argument("RUN", "The folder of a run (its --out).")
-    watch: bool = option(False, "Look every 2 seconds until no process is at work.")
-
-
-class RunsOptions(JsonOption):
-    folders: tuple[Path, ...] = argument(
-        "[DIR...]", "Folders to look in, and below. (default: results)", default=()
-    )
-    compare: bool = option(False, "Say what differs between two runs.")
-
-
-class CatalogueOptions(JsonOption, TrustOptions):
-    ref: str | None = argument(
-        "REF",
-        "A model to describe: 'smollm2', a hub id, a folder, a .gguf file.",
-        default=None,
-    )
-
-
-def parse_selection(text: str, flag: str) -> list[int] | str:
-    """`0,5-9`: numbers and ranges, both ends included; `mean` and `all` as they are.
-
-    Does not know which layers a model has; the study refuses what is not there.
-    """
-    if text.strip() in ("all", "mean"):
-        return text.strip()
-    return [number for part in text.split(",") for number in _numbers(part, text, flag)]
-
-
-def _numbers(part: str, text: str, flag: str) -> range:
-    match = _RANGE.fullmatch(part)
-    if match and int(match[1]) <= int(match[2] or match[1]):
-        return range(int(match[1]), int(match[2] or match[1]) + 1)
-    wrong = "is a range that runs backwards" if match else "is no number or range"
-    raise SelectionError(
-        f"{part.strip()!r} {wrong}{nearest(text.strip(), ('all', 'mean'))}",
-        where=f"{flag} {text!r}",
-        allowed=f"numbers and ranges from 0, such as {flag} 0,5-9; or all, or mean",
     )

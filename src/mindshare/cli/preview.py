@@ -15,8 +15,8 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from mindshare.cli.groups import command
-from mindshare.cli.options import CatalogueOptions, ClassOptions, TokenizerOptions
+from mindshare.cli.groups import Group, argument, command, option
+from mindshare.cli.options import ADAPTER, AS_JSON, MODEL, ONE_MODEL, TRUST, ClassOptions
 from mindshare.cli.screen import (
     class_shades,
     count_text,
@@ -45,8 +45,18 @@ _EXAMPLES_WIDTH = 36  # of 80 columns
 _VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 
 
-@command
-def models(options: CatalogueOptions) -> None:
+class ModelsOptions(Group):
+    trust_remote_code: bool = TRUST
+    as_json: bool = AS_JSON
+    ref: str | None = argument(
+        "REF",
+        "A model to describe: 'smollm2', a hub id, a folder, a .gguf file.",
+        default=None,
+    )
+
+
+@command(ModelsOptions)
+def models(options: ModelsOptions) -> None:
     """List the models that can be loaded here, or say what one's attention looks like.
 
     \b
@@ -149,8 +159,17 @@ def _windows(windows: Mapping[int, int | None]) -> str:
     return "; ".join([*parts, *([f"all earlier tokens in {layer_ranges(whole)}"] * bool(whole))])
 
 
-@command
-def tokens(source: PreviewSource, classes: ClassOptions, model: TokenizerOptions) -> None:
+class TokensOptions(PreviewSource, ClassOptions, panel=MODEL):
+    """A model whose weights are not needed; an adapter may bring a tokenizer of its own."""
+
+    adapter: str | None = ADAPTER
+    trust_remote_code: bool = TRUST
+    model: str = argument("MODEL", ONE_MODEL)
+    full: bool = option(False, "List every class, not only twenty.")
+
+
+@command(TokensOptions)
+def tokens(options: TokensOptions) -> None:
     """Show a prompt's tokens by class, in colour, with a count per class.
 
     \b
@@ -163,16 +182,16 @@ def tokens(source: PreviewSource, classes: ClassOptions, model: TokenizerOptions
     from mindshare.study import encode_for
     from mindshare.tokens import classify, parse_classes
 
-    rules = parse_classes(classes.class_, policy=classes.policy)  # type: ignore[arg-type]
-    prompts, _ = source.prompts()
+    rules = parse_classes(options.class_, policy=options.policy)  # type: ignore[arg-type]
+    prompts, _ = options.prompts()
     tokenizer = load_tokenizer(
-        model.model, adapter=model.adapter, trust_remote_code=model.trust_remote_code
+        options.model, adapter=options.adapter, trust_remote_code=options.trust_remote_code
     )
     console = stdout()
     for number, prompt in enumerate(prompts):
         if number:
             say(console)
-        show_classed(console, classify(encode_for(tokenizer, prompt), rules), full=model.full)
+        show_classed(console, classify(encode_for(tokenizer, prompt), rules), full=options.full)
 
 
 def show_classed(console: Console, classed: Classed, *, full: bool = False) -> None:

@@ -6,17 +6,15 @@ commands here (`status`, `runs`, `redraw`, `report`) need no model; the first tw
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mindshare.cli.groups import command
-from mindshare.cli.options import RedrawOptions, ReportOptions, RunsOptions, StatusOptions
+from mindshare.cli.groups import Group, argument, command, option
+from mindshare.cli.options import AS_JSON, FORMATS, RESULTS, LookOptions, WriteOptions
 from mindshare.cli.screen import (
     duration_text,
     left_text,
@@ -26,11 +24,12 @@ from mindshare.cli.screen import (
     stdout,
     warn,
 )
+from mindshare.cli.values import figure_formats
 from mindshare.errors import OutputError, SelectionError
 from mindshare.naming import layer_ranges
 
 if TYPE_CHECKING:
-    from mindshare.prompts import Prompt
+    from mindshare.folders import Texts
     from mindshare.store import Listed, RunComparison, RunStatus, Sets
 
 DEFAULT = Path("results")
@@ -38,18 +37,16 @@ _SHOWN = 5  # ids in a sentence, failures in a status
 _EVERY = 2.0  # seconds between two looks at a run
 
 
-def default_folder(model: str, prompts: Iterable[Prompt], **decides: str | None) -> Path:
-    """`results/MODEL-HASH`: the same command always names the same folder."""
+def default_folder(name: str, files: Texts) -> Path:
+    """`results/NAME-HASH`: the same study file with the same prompts always names the same one."""
     import hashlib
 
-    name = re.sub(r"[^\w.-]+", "-", Path(model).name).strip("-.") or "model"
-    # One JSON list [model, [prompt, …], decides], but only one prompt at a time in memory.
-    found = hashlib.sha256(f"[{json.dumps(model)}, [".encode())
-    for number, prompt in enumerate(prompts):
-        text = json.dumps(asdict(replace(prompt, place=None)), sort_keys=True, default=str)
-        found.update((", " * (number > 0) + text).encode())
-    found.update(f"], {json.dumps(decides, sort_keys=True)}]".encode())
-    return DEFAULT / f"{name}-{found.hexdigest()[:8]}"
+    found = hashlib.sha256()
+    for text in files.values():  # only one prompt at a time in memory
+        for part in [text] if isinstance(text, str) else text:
+            found.update(part.encode("utf-8", "backslashreplace"))
+    word = re.sub(r"[^\w.-]+", "-", Path(name).name).strip("-.") or "model"
+    return DEFAULT / f"{word}-{found.hexdigest()[:8]}"
 
 
 def check_folder(path: Path, *, replace: bool) -> None:
@@ -80,7 +77,13 @@ def check_folder(path: Path, *, replace: bool) -> None:
         ) from error
 
 
-@command
+class StatusOptions(Group):
+    as_json: bool = AS_JSON
+    run: Path = argument("RUN", "The folder of a run (its --out).")
+    watch: bool = option(False, "Look every 2 seconds until no process is at work.")
+
+
+@command(StatusOptions)
 def status(options: StatusOptions) -> None:
     """Say how far a run is: prompts done, tokens per second, time left, failures.
 
@@ -187,7 +190,15 @@ def warn_of_unasked(run: Path) -> None:
         warn(words)
 
 
-@command
+class RunsOptions(Group):
+    as_json: bool = AS_JSON
+    folders: tuple[Path, ...] = argument(
+        "[DIR...]", "Folders to look in, and below. (default: results)", default=()
+    )
+    compare: bool = option(False, "Say what differs between two runs.")
+
+
+@command(RunsOptions)
 def runs(options: RunsOptions) -> None:
     """List runs: models, prompts done, failed and waiting; or compare two.
 
@@ -272,7 +283,16 @@ def _named(names: tuple[str, ...]) -> str:
     return f"{len(names):,} ({', '.join(names[:_SHOWN])}{more})"
 
 
-@command
+class RedrawOptions(LookOptions, panel=RESULTS, role="apart"):
+    formats: str | None = FORMATS
+    results: Path = argument("RESULTS", "A folder that mindshare wrote.")
+    figure: tuple[str, ...] = option(
+        (), "Only this figure, by the name of its files; repeatable.", metavar="NAME"
+    )
+    quiet: bool = option(False, "Print only the names of the figures.")
+
+
+@command(RedrawOptions)
 def redraw(options: RedrawOptions) -> None:
     """Draw saved figures again: another title, width, font size, labels or colours.
 
@@ -287,7 +307,7 @@ def redraw(options: RedrawOptions) -> None:
     """
     from mindshare.figures import redraw as draw
 
-    style, formats = options.style(), options.endings()
+    style, formats = options.keywords(), figure_formats(options.formats)
     if not (style or formats):
         raise SelectionError(
             "nothing is to be changed", next_step="say how it is to look: --width 8.5cm, --bare, …"
@@ -296,7 +316,16 @@ def redraw(options: RedrawOptions) -> None:
     say_lines(one.name if options.quiet else f"{one.name}: {one.title}" for one in drawn)
 
 
-@command
+class ReportOptions(WriteOptions, panel=RESULTS, role="apart"):
+    results: tuple[Path, ...] = argument("RESULT...", "Folders that mindshare wrote.")
+    out: Path = option(Path("report"), "The folder to write.", metavar="DIR")
+    format: tuple[str, ...] = option(
+        (), "html (one file), md (with PNGs) or pdf; repeatable. (default: html)", metavar="WORD"
+    )
+    title: str | None = option(None, "A title of your own.", metavar="TEXT")
+
+
+@command(ReportOptions)
 def report(options: ReportOptions) -> None:
     """Make a report of saved results: question, definitions, charts, numbers, description, origin.
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from mindshare.cli.groups import Group, option
 from mindshare.cli.screen import warn_of_some
@@ -19,7 +19,25 @@ if TYPE_CHECKING:
 SOURCE = "The prompt (exactly one source)"
 
 
-class SourceOptions(Group, panel=SOURCE, prompts=True):
+class Source(Group):
+    """What every group has that says where prompts come from; the roles of its options say so."""
+
+    @property
+    def many(self) -> bool:
+        """A dataset: what is measured of it is kept as it comes."""
+        return False
+
+    @property
+    def skips(self) -> bool:
+        """Whether what can't be measured is left out; by default it stops everything."""
+        return False
+
+    def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
+        """The prompts, and the rows of data that were left out, with a warning."""
+        raise NotImplementedError
+
+
+class SourceOptions(Source, panel=SOURCE, role="prompts"):
     """Where prompts come from. What is below `marked` goes with `data` only."""
 
     text: str | None = option(None, "This text.", metavar="TEXT")
@@ -66,21 +84,18 @@ class SourceOptions(Group, panel=SOURCE, prompts=True):
         "stop",
         "A row that cannot be used stops everything, or is left out and reported.",
         metavar="stop|skip",
-        prompts=False,  # which of them a model can't hold is known later
+        role="command",  # which of them a model can't hold is known later
     )
 
     @property
     def many(self) -> bool:
-        """A dataset: what is measured of it is kept as it comes."""
         return self.data is not None
 
     @property
-    def on_bad_rows(self) -> Literal["stop", "skip"]:
-        """Checked when the data are opened."""
-        return "skip" if self.bad_rows == "skip" else "stop"
+    def skips(self) -> bool:
+        return self.bad_rows == "skip"  # other words are refused when the data are opened
 
     def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
-        """The prompts, and the rows of data that were left out, with a warning."""
         self._require_one_source()
         if self.data is None:
             for name in ("format", "column", "where", "sample", "sample_seed", "bad_rows"):
@@ -125,13 +140,13 @@ class SourceOptions(Group, panel=SOURCE, prompts=True):
             raise PromptError(what, allowed="exactly one of --text, --file, --chat, --data")
 
 
-class PreviewSource(SourceOptions, panel=SOURCE, prompts=True):
+class PreviewSource(SourceOptions, panel=SOURCE, role="prompts"):
     """A few prompts, to look at."""
 
     limit: int = option(3, "Show the first N prompts of --data.", min=1)
 
 
-class PartsSource(Group, panel="The prompt, or several wordings of it", prompts=True):
+class PartsSource(Source, panel="The prompt, or several wordings of it", role="prompts"):
     """One prompt, or wordings of it that are compared."""
 
     text: tuple[str, ...] = option((), "This text; repeatable.", metavar="TEXT")
@@ -148,15 +163,6 @@ class PartsSource(Group, panel="The prompt, or several wordings of it", prompts=
         None, "Wordings as rows of a file, the name of each as its id.", metavar="WHERE", path=True
     )
     marked: bool = option(False, "Read <<name>>…<</name>> in the text as marks of a part.")
-
-    @property
-    def many(self) -> bool:
-        """A few prompts are measured at once."""
-        return False
-
-    @property
-    def on_bad_rows(self) -> Literal["stop", "skip"]:
-        return "stop"
 
     def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
         """The wordings; each has the name it is to be called by as its id."""
@@ -191,7 +197,7 @@ def _labelled(given: str) -> tuple[str, Path]:
     return Path(given).stem, Path(given)
 
 
-class InsertSource(SourceOptions, panel=SOURCE, prompts=True):
+class InsertSource(SourceOptions, panel=SOURCE, role="prompts"):
     """A question may have a system message before it."""
 
     text: str | None = option(
