@@ -190,7 +190,7 @@ def test_a_saved_study_loses_no_option(name: str, place: Path) -> None:
     _, again = read_study(place / STUDY, RUNNABLE)
     assert {field: vars(again)[field] for field in kept} == kept
     typed = {one.name for one in every if one.role in ("apart", "trust")}
-    assert typed - set(app.run.kind.options) == {"save_study", "full"} & typed
+    assert typed - set(app.run.kind.options) == {"save_study"}
     chooses = {one.key for one in every if one.role == "prompts"}
     assert chooses <= {word.removeprefix("--") for words in CHOICES for word in words}, chooses
 

@@ -421,7 +421,7 @@ class ComputeOptions(Source, WeightsOptions, RunOutput, BackendChoice, panel=RES
         )
 
 
-class MeasureOptions(ComputeOptions, panel=RESULTS, role="apart"):
+class MeasureOptions(ComputeOptions, panel=RESULTS, role="command"):
     model: str = argument("MODEL", ONE_MODEL)
     full: bool = option(False, "Print every layer and class, not only a few.")
 
