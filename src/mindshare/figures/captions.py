@@ -50,9 +50,9 @@ class Encoding:
     whose: str = ""  # interval it is
     measures: Sequence[Measure] = ()  # if they are not only the table's own
     shown: Sequence[str] = ()  # of one prompt, begins the caption: `prompt: p1`
-    marks: Parts = ()  # explain the picture in the caption
-    facts: Parts = ()  # … in the definition
-    details: Parts = ()  # … in the description
+    marks: Sequence[str | None] = ()  # explain the picture: in the caption if they fit, described
+    facts: Parts = ()  # go into the definition
+    details: Parts = ()  # … into the description
     legends: str = "middle"  # where they stand above the picture
 
 
@@ -77,6 +77,7 @@ def summary_words(data: Selection, chart: Encoding) -> tuple[str, str, str]:
         f"{chart.kind} of {_subject(data, measures)}, over {prompts_words(data)}. {chart.axes}.",
         *(_series_words(data, label, rows) for label, rows in chart.series.items()),
         *chart.details,
+        *chart.marks,
     ]
     facts = [stated, *_reservations(data), *chart.facts]
     return _fitted(caption), _definition(data, facts, measures), " ".join(filter(None, described))
@@ -90,9 +91,8 @@ def prompt_figure(
     queries = queries_words(about, known)
     caption = _fitted([_facts_sentence(queries, chart.shown, style), *chart.marks])
     definition = _define(["received"], chart.facts, style, about, known, queries)
-    return _figure(
-        view, chart, style, table, caption, definition, " ".join(filter(None, chart.details))
-    )
+    description = " ".join(filter(None, [*chart.details, *chart.marks]))
+    return _figure(view, chart, style, table, caption, definition, description)
 
 
 def _figure(

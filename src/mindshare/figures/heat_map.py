@@ -283,13 +283,6 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
         title = difference_title(data, cells.significant)
         facts += [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
         facts += [f"Marked: the {TOP} largest differences with p_family < {options.alpha:g}"]
-        details += ["All differences are exactly 0."] if cells.all_zero else []
-        details += ["There are too few prompts to test any difference."]
-        if cells.significant is not None:
-            details[-1] = (
-                f"{len(cells.significant)} of {len(data.drawn)} heads have p_family < "
-                f"{options.alpha:g}; the {len(cells.marks)} largest of these are marked."
-            )
     else:
         title = summary_title(data, data.drawn, by="layer and head")
     if cells.labels:

@@ -218,7 +218,6 @@ def _encoding(bars: _PartBars) -> Encoding:
             ]
             for model in models
         },
-        facts=["A line marks the mass that even attention over the visible tokens would give"],
         measures=[MEASURES["mass"], MEASURES["expected"]],
     )
 

@@ -137,7 +137,7 @@ def _grid_encoding(
             "below, what every token receives with it.",
             f"{len(original) - lost:,} of {count(len(original), 'original token')} stand in both "
             "versions.",
-            *(gap, inserted),
+            inserted,
         ],
     )
 
@@ -233,7 +233,6 @@ def _encoding(
     models: Sequence[str],
     prompt: str,
     *,
-    facts: Sequence[str],
     details: Sequence[str | None],
     gap: str | None = None,
     **named: Any,
@@ -246,8 +245,7 @@ def _encoding(
     return Encoding(
         shown=[f"prompt: {prompt}"],
         marks=[dropped, gap, pale, "Each panel has its own scale."],
-        facts=[*facts, pale, dropped],
-        details=[*details, *_panel_words(panels), dropped],
+        details=[*details, *_panel_words(panels)],
         **named,
     )
 

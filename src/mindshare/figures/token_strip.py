@@ -349,22 +349,18 @@ def _change_encoding(
     gain = sorted(((x, t) for x, t in changes if x > 1), key=lambda pair: -pair[0])
     lose = sorted(((x, t) for x, t in changes if x < 1), key=lambda pair: pair[0])
     unmatched = sum(not token.matched for token in tokens)
-    missing = len(tokens) - unmatched - len(changes)
     beyond = scale.outside([x for x, _ in changes])
     outside = f"{count(beyond, 'token')} beyond the ends of the colours." if beyond else None
     word, n = ("lose", len(lose)) if len(lose) >= len(gain) else ("gain", len(gain))
-    outlined = "Outlined: split differently next to the insertion." if unmatched else None
+    outlined = f"Outlined: {count(unmatched, 'token')} split differently next to the insertion."
     return Encoding(
         name=["text", condition],
         title=f"With {label}, {n} of {count(len(changes), 'token')} {word} attention: {model}",
         shown=[where, f"prompt: {prompt}"],
-        marks=[outlined, *_marks(tokens, options, outside)],
+        marks=[outlined if unmatched else None, *_marks(tokens, options, outside)],
         facts=[
             f"Colour: {LEGEND.lower()} the insertion, for each original token",
             f"Shown: {where}",
-            "Tokens that the insertion splits differently have no partner and are outlined",
-            f"Tokens with fewer than {options.few} queries in either version are pale",
-            "The first token is not coloured" if options.drop_first else None,
         ],
         details=[
             f"The text of prompt {prompt}, {count(len(tokens), 'token')} one after the other, each "
@@ -372,9 +368,6 @@ def _change_encoding(
             f"Tokens that gain: {len(gain):,}, that lose: {len(lose):,}." if changes else None,
             _extreme_words("Most gained", gain),
             _extreme_words("Most lost", lose),
-            outside,
-            f"{count(unmatched, 'token')} split differently: outlined." if unmatched else None,
-            f"{count(missing, 'token')} without a number: grey." if missing else None,
         ],
         legends="start",
     )
@@ -409,9 +402,9 @@ def _marks(
     tokens: Sequence[_Token], options: TokenStripOptions, outside: str | None = None
 ) -> list[str | None]:
     """What grey, pale and ¶ mean, where they are there."""
-    missing = any(token.matched and token.change is None for token in tokens)
+    missing = sum(token.matched and token.change is None for token in tokens)
     return [
-        "Grey: no number." if missing else None,
+        f"Grey: {count(missing, 'token')} without a number." if missing else None,
         pale_words(options.few) if any(token.pale for token in tokens) else None,
         outside,
         f"{NEWLINE}: line end." if any("\n" in token.text for token in tokens) else None,

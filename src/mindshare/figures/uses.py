@@ -222,5 +222,4 @@ def _dot_encoding(data: Selection, rows: list[Row], named: list[Row], token_clas
         f"vertical: {data.measure.title.lower()}",
         series={"": data.drawn},
         marks=[f"Rank correlation of mass and loss over heads: {rho}.", *remarks],
-        details=[f"Rank correlation of mass and loss over the heads: {rho}.", *remarks],
     )
