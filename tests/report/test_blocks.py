@@ -76,7 +76,7 @@ def test_columns_say_whether_the_first_token_counts(saved: dict[str, SavedResult
 def test_a_figure_has_all_its_rows(saved: dict[str, SavedResults]) -> None:
     for figure in saved["insert"].figures:
         table = figure_table(figure)
-        assert len(table.rows) == figure.table().num_rows
+        assert len(table.rows) == figure.numbers.num_rows
         assert table.csv == figure.file("csv")
         assert {len(row) for row in table.rows} == {len(table.columns)}
 

@@ -43,7 +43,7 @@ def test_a_figure_knows_its_size_and_its_numbers(saved: dict[str, SavedResults])
     width, height = figure.size
     assert 250 < width < 400
     assert 150 < height < 900
-    assert figure.table().num_rows > 0
+    assert figure.numbers.num_rows > 0
     assert figure.spec["$schema"].endswith("v6.json")
 
 
@@ -88,7 +88,7 @@ def test_a_folder_of_an_earlier_version_is_read(copy: Path, tmp_path: Path) -> N
     (copy / "manifest.json").write_text(json.dumps(known), encoding="utf-8")
     earlier = read_saved(copy)
     assert [one.spec for one in earlier.figures] == [one.spec for one in now.figures]
-    assert earlier.figures[0].table().equals(now.figures[0].table())
+    assert earlier.figures[0].numbers.equals(now.figures[0].numbers)
     assert write_report([copy], tmp_path / "report")
     assert set(read_tables(copy)) == set(now.tables)
 

@@ -41,7 +41,6 @@ from mindshare.report.writing import (
     file_names,
     find_browser,
     has_chart_font,
-    ink_on,
     markdown,
     page,
     paper,
@@ -318,13 +317,6 @@ def test_markdown_takes_no_word_for_markup(text: str) -> None:
 
 def test_a_fence_is_longer_than_any_inside() -> None:
     assert fenced("a ``` b", "sh") == "````sh\na ``` b\n````"
-
-
-@pytest.mark.parametrize(
-    ("colour", "ink"), [("#ffffff", "#000000"), ("#000000", "#ffffff"), ("#2f6fc4", "#ffffff")]
-)
-def test_ink_can_be_read(colour: str, ink: str) -> None:
-    assert ink_on(colour) == ink
 
 
 # Files.

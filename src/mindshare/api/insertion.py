@@ -35,7 +35,7 @@ from mindshare.figures import (
     text_strip,
 )
 from mindshare.figures.captions import condition_label, distance
-from mindshare.figures.selection import WITHOUT, only
+from mindshare.figures.selection import only
 from mindshare.measures import MEASURES
 from mindshare.naming import file_word
 from mindshare.stats import (
@@ -50,6 +50,7 @@ from mindshare.stats import (
     respond,
     same_readers,
 )
+from mindshare.stats.profiles import WITHOUT
 from mindshare.study import InsertionStudy, Measurement, PromptSource, build_insertion_study
 from mindshare.tables import ONE_BASED, one_based
 

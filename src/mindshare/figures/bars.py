@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.facts.cells import UNNAMED
 from mindshare.facts.sentences import listed
 from mindshare.figures.captions import (
     Encoding,
@@ -30,7 +31,7 @@ from mindshare.figures.captions import (
 from mindshare.figures.colours import INK, PAPER
 from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.lines import LineOptions, share_lines
-from mindshare.figures.selection import UNNAMED, Row, Selection, select
+from mindshare.figures.selection import Row, Selection, select
 from mindshare.figures.theme import (
     Spec,
     Style,

@@ -19,12 +19,12 @@ from typing import Any
 import pyarrow as pa
 
 from mindshare.facts import evidence
-from mindshare.facts.cells import Number
+from mindshare.facts.cells import Number, metadata
 from mindshare.facts.sentences import count, listed
 from mindshare.figures.colours import FAINT, ColourScale
 from mindshare.figures.figure import Figure
 from mindshare.figures.render import printed
-from mindshare.figures.selection import Row, Selection, metadata
+from mindshare.figures.selection import Row, Selection
 from mindshare.figures.theme import BOLD, SCHEMA, TEXT, TITLE, Spec, Style, config, wrapped
 from mindshare.measures import MEASURES, Measure
 from mindshare.tables import DEFINITIONS, ONE_BASED, QUERIES, defined, one_based

@@ -88,10 +88,23 @@ def series_colours(names: Sequence[str], palette: Palette) -> dict[str, str]:
     return dict(zip(names, palette.series, strict=False))
 
 
+def rgb(colour: str) -> list[float]:
+    """`#rrggbb` → 0..1 each."""
+    return [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+
+
+def ink_on(colour: Sequence[float]) -> str:
+    """The colour of text that can be read on it: dark on light, white on dark."""
+    # Relative luminance of the WCAG: 0 is black, 1 is white.
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return PAPER if luminance < _DARK else INK
+
+
 # ── colour scales ────────────────────────────────────────────────────────────────────────────────
 
 GRADIENT = 170  # pixels: length of a colour scale's legend
-_DARK = 0.3  # luminance below which white text is read better
+_DARK = 0.25  # luminance below which white text is read better
 _RATIO_TICKS = (  # least log2 of the upper end, and the ratios then written in the legend
     (6.0, (1 / 1024, 1 / 256, 1 / 64, 1 / 16, 0.25, 1, 4, 16, 64, 256, 1024)),
     (2.0, (1 / 32, 1 / 16, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32)),
@@ -182,11 +195,7 @@ class ColourScale:
         return {"field": "place", "type": "quantitative", "scale": scale, "legend": legend}
 
     def ink(self, place: float, palette: Palette) -> str:
-        """The colour of text that can be read there: dark on light, white on dark."""
+        """The colour of text that can be read there."""
         ramp = self.ramp(palette)
-        stops = [[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in ramp["range"]]
-        rgb = [float(np.interp(place, ramp["domain"], c)) for c in zip(*stops, strict=True)]
-        # Relative luminance of the WCAG: 0 is black, 1 is white.
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-        luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-        return PAPER if luminance < _DARK else INK
+        channels = zip(*map(rgb, ramp["range"]), strict=True)
+        return ink_on([float(np.interp(place, ramp["domain"], stops)) for stops in channels])

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from mindshare.errors import MindshareError, OutputError, checked
+from mindshare.facts.cells import metadata
 from mindshare.figures.render import Drawn, csv_bytes, draw, page, parquet_bytes
-from mindshare.figures.selection import metadata
 from mindshare.figures.theme import Style, check_word
 from mindshare.tables import LABELS
 

@@ -12,12 +12,13 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from mindshare.facts.cells import UNNAMED
 from mindshare.facts.parts import FIRST, percent
 from mindshare.facts.sentences import listed, name
 from mindshare.figures.captions import Encoding, summary_figure
 from mindshare.figures.colours import FAINT, INK, OTHER, series_colours
 from mindshare.figures.figure import Figure, redrawable
-from mindshare.figures.selection import UNNAMED, Row, Selection, select
+from mindshare.figures.selection import Row, Selection, select
 from mindshare.figures.theme import (
     TEXT,
     Spec,

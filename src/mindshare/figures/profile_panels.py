@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mindshare.figures.captions import visible
 from mindshare.figures.colours import FAINT, series_colours
-from mindshare.figures.selection import WITHOUT, Row, pick
+from mindshare.figures.selection import Row, pick
 from mindshare.figures.theme import (
     TEXT,
     PanelGrid,
@@ -33,6 +33,7 @@ from mindshare.figures.theme import (
     tooltip,
     wrapped,
 )
+from mindshare.stats.profiles import WITHOUT
 from mindshare.tables import DEFINITIONS, SCHEMAS
 
 Floats = npt.NDArray[np.float64]

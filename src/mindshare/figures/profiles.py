@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
+from mindshare.facts.cells import metadata
 from mindshare.facts.sentences import count, listed
 from mindshare.figures.captions import (
     Encoding,
@@ -38,7 +39,8 @@ from mindshare.figures.profile_panels import (
     profiles_view,
     whole_profile,
 )
-from mindshare.figures.selection import WITHOUT, metadata, pick
+from mindshare.figures.selection import pick
+from mindshare.stats.profiles import WITHOUT
 
 Tables = tuple[pa.Table, pa.Table]  # sequence, places
 _MOST_HEADS, _MOST_MODELS = 24, 12

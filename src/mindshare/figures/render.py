@@ -16,7 +16,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from mindshare.figures.selection import metadata
+from mindshare.facts.cells import metadata
 from mindshare.figures.theme import INCH, Style
 from mindshare.tables import DEFINITIONS, defined
 

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import pyarrow as pa
 
 from mindshare.errors import OutputError
+from mindshare.facts.cells import metadata
 from mindshare.figures.figure import FORMATS, Figure, Source, check_formats, labels_of
 from mindshare.figures.render import script
-from mindshare.figures.selection import metadata
 from mindshare.folders import (
     FIGURE_TABLES,
     inside,

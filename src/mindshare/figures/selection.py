@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError, nearest
+from mindshare.facts.cells import metadata
 from mindshare.figures.colours import class_colours
 from mindshare.figures.theme import Style, check_word
 from mindshare.measures import MEASURES, Measure
 from mindshare.tables import SCHEMAS
 
 Row = dict[str, Any]
-WITHOUT = "without"  # the condition in which nothing is inserted
-UNNAMED = ("other", "sink_slot")  # classes that no rule names
 _SHOWN = 12  # values that a refusal lists
 
 
@@ -178,11 +177,6 @@ def pick(table: pa.Table, kind: str, **wanted: Any) -> pa.Table:
     for column, value in wanted.items():
         table = only(table, column, [value])
     return table
-
-
-def metadata(table: pa.Table) -> dict[str, str]:
-    """What the table says about itself."""
-    return {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
 
 
 def _listed(values: Sequence[Any]) -> str:

@@ -30,8 +30,9 @@ from mindshare.figures.captions import (
 )
 from mindshare.figures.colours import FAINT, GRADIENT, INK, NOTHING, PAPER, ColourScale
 from mindshare.figures.figure import Figure, redrawable
-from mindshare.figures.selection import WITHOUT, Row, pick
+from mindshare.figures.selection import Row, pick
 from mindshare.figures.theme import TEXT, Spec, Style, channel, layer, text_width, tooltip
+from mindshare.stats.profiles import WITHOUT
 
 NEWLINE, TAB = "¶", "→"
 LEGEND, RECEIVED = "Received with / without", "Attention received"
@@ -352,7 +353,7 @@ def _change_encoding(
     beyond = scale.outside([x for x, _ in changes])
     outside = f"{count(beyond, 'token')} beyond the ends of the colours." if beyond else None
     word, n = ("lose", len(lose)) if len(lose) >= len(gain) else ("gain", len(gain))
-    outlined = f"Outlined: {count(unmatched, 'token')} split differently next to the insertion."
+    outlined = f"Outlined: {count(unmatched, 'token')} split differently."
     return Encoding(
         name=["text", condition],
         title=f"With {label}, {n} of {count(len(changes), 'token')} {word} attention: {model}",
@@ -402,9 +403,9 @@ def _marks(
     tokens: Sequence[_Token], options: TokenStripOptions, outside: str | None = None
 ) -> list[str | None]:
     """What grey, pale and ¶ mean, where they are there."""
-    missing = sum(token.matched and token.change is None for token in tokens)
+    missing = any(token.matched and token.change is None for token in tokens)
     return [
-        f"Grey: {count(missing, 'token')} without a number." if missing else None,
+        "Grey: no number." if missing else None,
         pale_words(options.few) if any(token.pale for token in tokens) else None,
         outside,
         f"{NEWLINE}: line end." if any("\n" in token.text for token in tokens) else None,

@@ -131,7 +131,7 @@ def overview_tables(saved: SavedResults) -> list[NumberTable]:
 def figure_table(picture: Picture) -> NumberTable:
     """The numbers that a figure draws."""
     caption = f"Numbers of “{picture.title}”"
-    return plain_table(picture.table(), caption, csv=picture.file("csv"))
+    return plain_table(picture.numbers, caption, csv=picture.file("csv"))
 
 
 def plain_table(table: pa.Table, caption: str, *, csv: Path | None = None) -> NumberTable:

@@ -73,9 +73,6 @@ class Picture:
 
         return read_text(self.folder, f"{self.name}.{ending}")
 
-    def table(self) -> pa.Table:
-        return self.numbers
-
     @property
     def wide(self) -> bool:
         return self.size[0] > _WIDE

@@ -34,6 +34,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mindshare.errors import OutputError, SelectionError, nearest
+from mindshare.figures.colours import ink_on, rgb
 from mindshare.report.blocks import Attached, Block, Details, NumberTable
 from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Document, chapter, document
 from mindshare.report.saved import Picture, SavedResults, read_saved
@@ -267,16 +268,6 @@ def bracketed(tokens: tuple[tuple[str, str], ...], unmarked: set[str]) -> str:
     return "".join(pieces)
 
 
-def ink_on(colour: str) -> str:
-    """Black or white, whichever is easier to read on it (WCAG's relative luminance)."""
-    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    red, green, blue = (
-        c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
-    )
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
-
-
 def _too_long(part: Block, rows: int) -> bool:
     """Whether paper only names it."""
     if isinstance(part, Details):
@@ -300,7 +291,7 @@ def _html_templates() -> Environment:
     templates.filters["encoded"] = lambda text: base64.b64encode(text.encode()).decode()
     templates.filters["kind"] = _kind
     templates.globals |= {
-        "ink_on": ink_on,
+        "ink_on": lambda colour: ink_on(rgb(colour)),
         "too_long": _too_long,
         "paper_tokens": _PAPER_TOKENS,
         # a style sheet or a script of ours, as it is
