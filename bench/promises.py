@@ -131,9 +131,9 @@ def family(
     for i in range(studies):
         values = FAMILIES[name](rng, (n, CELLS))
         options, units = Resampling(resamples=resamples, seed=i), units_of(name, len(values))
-        found = paired_contrast(np.zeros_like(values), values, options, units)
-        wrong.append(bool((found["p_family"] < 0.05).any()))
-        single.append(float((found["p_value"] < 0.05).mean()))
+        found = mean_intervals(values, options, units)
+        wrong.append(bool((max_t(values, found, options, units).p_family < 0.05).any()))
+        single.append(float((found.p_values() < 0.05).mean()))
     return _mean(wrong), _mean(single)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,18 @@ def test_both_models_by_windows_of_layers(folders: dict[str, Path]) -> None:
     ]
     assert "b_minus_a" in chart.tables
     assert chart.tables["summary"]["head"].null_count == chart.tables["summary"].num_rows
+
+
+def test_sentences_count_layers_as_the_pictures_do(base: LoadedModel) -> None:
+    asked: dict[str, Any] = {"classes": CLASSES, "heads": "each"}
+    told = [
+        [re.findall(r"layer (\d)(?:, head (\d))?", sentence) for sentence in chart.findings]
+        for labels in ("zero-based", "one-based")
+        for chart in [knockout(base, prompts(12), **asked, labels=labels)]
+    ]
+    assert any(told[0])
+    counted = [[tuple(str(int(n) + 1) for n in at) for at in line] for line in told[0]]
+    assert told[1] == counted
 
 
 def test_a_run_that_goes_on_gives_the_same_tables(base: LoadedModel, tmp_path: Path) -> None:

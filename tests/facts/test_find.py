@@ -13,12 +13,15 @@ from mindshare.facts import Fact, Key, Number, find
 from mindshare.facts.cells import charts_of
 from mindshare.facts.find import claims, contrasted, extremes, level, levels, results
 from mindshare.stats import RESPONSE, Resampling, contrast, estimate
+from mindshare.tables import joined
 from tests.stats.insertions import response_table
 from tests.stats.masses import mass_table
+from tests.stats.test_uses import effects
 
 from .made import Made, class_tables, insertion_tables
 
 RUN, OTHER = "/ ×3", "random sentence"
+RESAMPLED = Resampling(resamples=200)
 
 
 def of(facts: list[Fact], sort: str, /, **subject: Any) -> list[Fact]:
@@ -222,9 +225,8 @@ def responses(prompts: int = 6, conditions: tuple[str, ...] = (RUN, OTHER), **nu
 
 def _tables(response: pa.Table) -> dict[str, pa.Table]:
     how = [(), ("heads",), ("heads", "layers")]
-    quick = Resampling(resamples=200)
     return {"response": response} | {
-        name: estimate({"m": response}, RESPONSE, over=over, options=quick)
+        name: estimate({"m": response}, RESPONSE, over=over, options=RESAMPLED)
         for name, over in zip(("summary", "by_layer", "overall"), how, strict=True)
     }
 
@@ -252,6 +254,29 @@ def test_which_weights_are_more_even(ours: float, theirs: float, kind: str, side
     last = result(responses(24, weight_evenness=evenness), against=OTHER)[-1]
     assert (last.kind, last.side) == (kind, side)
     assert last.numbers[0].value == pytest.approx(ours - theirs, abs=1e-6)
+
+
+@pytest.mark.parametrize(("prompts", "tested"), [(11, False), (12, True)])
+def test_no_difference_is_said_only_where_there_was_a_test(prompts: int, tested: bool) -> None:
+    """Means have no margin below 12 prompts: that 1.0 is not left there says nothing."""
+    noise = np.random.default_rng(0).normal(1, 0.05, (prompts, 1, 1, 1))
+    fact = result(responses(prompts, amplitude=noise))[0]
+    assert (fact.kind, fact.side, fact.test is not None) == ("level", 0, tested)
+
+
+@pytest.mark.parametrize(("have", "tested"), [(4, False), (11, False), (12, True)])
+def test_a_class_too_few_prompts_have_is_not_said_to_have_no_effect(
+    have: int, tested: bool
+) -> None:
+    content = effects([0.1], [0.0], prompts=24)
+    tokens = np.arange(24) < have
+    place = content.column_names.index("n_tokens")
+    rare = content.set_column(place, content.schema.field("n_tokens"), [tokens.astype(np.float32)])
+    rare = rare.set_column(rare.column_names.index("class"), "class", [["rare"] * 24])
+    both = joined([content, rare])
+    facts = find({"summary": estimate({"m": both}, "delta_logprob", options=RESAMPLED)})
+    told = {fact.subject.token_class for fact in of(facts, "no_effect")}
+    assert told == ({"star", "rare"} if tested else {"star"})
 
 
 @pytest.mark.parametrize("prompts", [1, 3])

@@ -183,6 +183,11 @@ def chosen_look(parts: Mapping[str, Any]) -> dict[str, Any]:
     return chosen
 
 
+def as_drawn(tables: Mapping[str, pa.Table], labels: str | None) -> dict[str, pa.Table]:
+    """The tables for sentences, which count layers and heads as the pictures do."""
+    return {n: one_based(t) if labels == ONE_BASED else t for n, t in tables.items()}
+
+
 class Pairing(TypedDict, total=False):
     """How two models are compared."""
 
@@ -327,9 +332,7 @@ class ClassAnalysis(Analysis):
         if "heads" in self.study.mean_over:  # by head, the lift of every cell is too much to ask
             masses = (name for name in tables if name.startswith(f"{self.measure.table}_"))
             told |= {name: tables[name] for name in masses}
-        if self.drawing.get("labels") == ONE_BASED:
-            told = {name: one_based(content) for name, content in told.items()}
-        return in_short(told, groups=comparison.groups)
+        return in_short(as_drawn(told, self.drawing.get("labels")), groups=comparison.groups)
 
     def _largest(self, contrast: pa.Table) -> pa.Table:
         """The largest differences of the classes that are drawn, whichever their sign."""

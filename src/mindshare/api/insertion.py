@@ -14,7 +14,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from mindshare.api.candidates import Candidate
-from mindshare.api.charts import Analysis, Chart, Drawing, RunParts, chosen_look, run_analysis
+from mindshare.api.charts import (
+    Analysis,
+    Chart,
+    Drawing,
+    RunParts,
+    as_drawn,
+    chosen_look,
+    run_analysis,
+)
 from mindshare.api.comparison import Comparison
 from mindshare.api.likes import condition_names, liked, preset
 from mindshare.errors import SelectionError, checked, nearest
@@ -52,7 +60,7 @@ from mindshare.stats import (
 )
 from mindshare.stats.profiles import WITHOUT
 from mindshare.study import InsertionStudy, Measurement, PromptSource, build_insertion_study
-from mindshare.tables import ONE_BASED, one_based
+from mindshare.tables import ONE_BASED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -287,9 +295,8 @@ class InsertionAnalysis(Analysis):
         }
         tables = statistics | _tables(comparison, responses)
         figures = InsertionFigures(self, comparison, statistics)
-        told, top = tables, figures.top
-        if self.style.labels == ONE_BASED:  # sentences count as the pictures do
-            told = {name: one_based(content) for name, content in tables.items()}
+        told, top = as_drawn(tables, self.style.labels), figures.top
+        if self.style.labels == ONE_BASED:
             top = {label: [(a + 1, b + 1) for a, b in heads] for label, heads in top.items()}
         findings = insertion_findings(
             told, groups=comparison.groups, against=figures.against, top=top, by=self.by

@@ -17,6 +17,7 @@ from mindshare.api.charts import (
     Chart,
     Drawing,
     RunParts,
+    as_drawn,
     chosen_look,
     run_analysis,
 )
@@ -261,7 +262,7 @@ class KnockoutAnalysis(Analysis):
 
     def _findings(self, tables: Mapping[str, pa.Table]) -> list[str]:
         """What the tables support, the largest effects first; nothing of a few prompts."""
-        found = claims(find(tables))
+        found = claims(find(as_drawn(tables, self.drawing.get("labels"))))
         several = len(tables["summary"]["model"].unique()) > 1
         return [str(sentence(fact, several=several)) for fact in found[:_FINDINGS]]
 

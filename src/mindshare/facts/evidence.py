@@ -35,11 +35,15 @@ def pairs(n: int) -> int:
     return max(n * (n - 1) // 2, 1)
 
 
+def testable(number: Number) -> bool:
+    """Whether there are prompts enough to tell a mean from another: if not, no test was made."""
+    margin = number.margin_family != math.inf
+    return number.has_interval and number.n_units >= FEWEST and margin
+
+
 def apart(one: Number, other: Number, *, comparisons: int = 1) -> bool:
     """Whether these two means, picked out of so many comparisons, can be told apart."""
-    if not (one.has_interval and other.has_interval) or one.error is None or other.error is None:
-        return False
-    if min(one.n_units, other.n_units) < FEWEST:
+    if not (testable(one) and testable(other)) or one.error is None or other.error is None:
         return False
     distance = abs(one.value - other.value)
     if one.margin_family is not None and other.margin_family is not None:

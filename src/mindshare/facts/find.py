@@ -25,7 +25,6 @@ from mindshare.facts.cells import (
 )
 from mindshare.facts.evidence import (
     ALPHA,
-    FEWEST,
     apart,
     beyond,
     correlation,
@@ -33,6 +32,7 @@ from mindshare.facts.evidence import (
     equivalent,
     pairs,
     rivals,
+    testable,
 )
 from mindshare.measures import MEASURES
 
@@ -297,8 +297,9 @@ def _effects(numbers: Numbers, subject: Key, subjects: int) -> Iterator[Fact]:
         found = {p: n for p, n in series.items() if sides[p] == side}
         if found:
             yield _fact("effect", subject, found, side, of=len(series), test=test)
-    if series and not any(sides.values()):
-        yield _fact("no_effect", subject, series, 0, of=len(series), test=test)
+    tested = {p: n for p, n in series.items() if testable(n)}
+    if tested and not any(sides.values()):
+        yield _fact("no_effect", subject, tested, 0, of=len(tested), test=test)
 
 
 # Insertions.
@@ -334,8 +335,7 @@ def level(numbers: Numbers, subject: Key) -> Fact | None:
     comparisons = len(numbers.models) * len(numbers.conditions) * len(COMPARED)
     neutral = MEASURES[subject.measure].neutral or 0.0
     side = beyond(number, neutral, comparisons=comparisons)
-    testable = number.has_interval and number.n_units >= FEWEST
-    test = Test("intervals", comparisons) if testable else None
+    test = Test("intervals", comparisons) if testable(number) else None
     return Fact("level", subject, side, (subject.place,), (number,), 1, test=test)
 
 
