@@ -17,7 +17,7 @@ PICTURES = {  # name here → study, name there
     "building_blocks_all_layers": ("building-blocks", "shares_all_layers"),
     "system_or_maps": ("building-blocks", "system_or_maps"),
     "heads_maps_change": ("building-blocks", "heads_maps_change"),
-    "using_maps": ("using-maps/glyphs", "looked_at_carried_used"),
+    "using_maps": ("using-maps/glyphs", "looked_at_carried_used_delta_logprob"),
     "meaningless_tokens": ("meaningless-tokens", "profiles"),
     "meaningless_top": ("meaningless-tokens", "profiles_top"),
     "meaningless_panel": ("meaningless-tokens", "panel"),

@@ -45,7 +45,7 @@ def test_both_models_by_windows_of_layers(folders: dict[str, Path]) -> None:
     chart = knockout(models, prompts(), classes=CLASSES, window=2, loading=QUIET)
     assert [figure.name for figure in chart.figures] == [
         "delta_logprob_by_layer",
-        "looked_at_carried_used",
+        "looked_at_carried_used_delta_logprob",
     ]
     assert "b_minus_a" in chart.tables
     assert chart.tables["summary"]["head"].null_count == chart.tables["summary"].num_rows

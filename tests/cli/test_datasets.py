@@ -374,6 +374,19 @@ def test_figures_of_several_measures_live_together(
     assert all((place / "run" / f"{name}.parquet").is_file() for name in again["tables"])
 
 
+def test_knock_outs_of_several_measures_live_together(
+    mindshare: Mindshare, llama: Path, place: Path
+) -> None:
+    Path("rows.jsonl").write_text('{"text": "a ## b ** c", "answer": " a"}\n')
+    asked = ("knockout", llama, "--data", "rows.jsonl", *CLASSES, "--out", "run")
+    assert mindshare(*asked, "--formats", "csv").code == 0
+    before = {file.name: file.read_bytes() for file in (place / "run").glob("*.csv")}
+    assert len(before) == 2
+    assert mindshare(*asked, "--formats", "csv", "--measure", "kl").code == 0
+    assert {name: (place / "run" / name).read_bytes() for name in before} == before
+    assert len(list((place / "run").glob("*.csv"))) == 4
+
+
 def test_figures_that_tables_take_the_place_of_are_named(
     mindshare: Mindshare, llama: Path, rows: Path
 ) -> None:

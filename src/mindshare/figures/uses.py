@@ -88,7 +88,7 @@ def use_lines(
     view = panels_view(grid, panels, options, layer_axis(data[0], grid), "layer")
     chart = replace(
         layer_encoding(data[2], options, "class", panels[:1]),
-        name=["looked_at_carried_used"],
+        name=["looked_at_carried_used", data[2].measure.name],
         title=f"Looked at, carried, used: {listed([options.word(m) for m in models])}",
         series=series,
         details=[
