@@ -31,7 +31,7 @@ DRAWN: dict[str, tuple[Draw, float]] = {
     "student 3": (lambda rng, size: rng.standard_t(3, size), 0.0),
     "gamma 4": (lambda rng, size: rng.gamma(4, 1, size), 4.0),
     "exponential": (lambda rng, size: rng.exponential(1, size), 1.0),
-    "beta": (lambda rng, size: rng.beta(0.5, 5, size), 0.5 / 5.5),
+    "beta": (lambda rng, size: rng.beta(0.3, 8, size), 0.3 / 8.3),  # as masses are
     "log-normal": (lambda rng, size: rng.lognormal(0, 1, size), math.exp(0.5)),
 }
 
