@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart
@@ -75,12 +74,8 @@ def run_study(
     names = [str(getattr(model.model, "reference", model.model)) for model in models]
     command = ["mindshare-recipes", "building-blocks", "study", "--n", str(n)]
     command += ["--base", names[0], "--tuned", names[1]]
-    saved = tables | {
-        f"{name}_{file_word(label)}": measurement.table(name)
-        for name in ("tokens", "classes")
-        for label, measurement in measured.measurements.items()
-    }
-    heads = len(pc.unique(next(iter(measured.masses.values()))["head"]))
+    saved = tables | measured.files("tokens", "classes")
+    heads = models[0].facts.heads
     figures = _figures(tables, layers, heads=heads)
     chart = Chart(tuple(figures), saved, measured.measurements, tuple(notes), tuple(findings))
     chart.save(out, replace=replace, command=shlex.join(command))
@@ -125,7 +120,10 @@ def tables_of(measured: Comparison, middle: range) -> dict[str, pa.Table]:
     """
     base, tuned = measured.measurements
     glyphs, segments = (
-        {label: regrouped(mass, groups, _study(rules)) for label, mass in measured.masses.items()}
+        {
+            label: regrouped(mass, groups, _study(rules))
+            for label, mass in measured.tables("mass").items()
+        }
         for groups, rules in ((BY_GLYPH, GLYPHS), (BY_SEGMENT, SEGMENTS))
     )
     glyphs = {label: averaged(mass) for label, mass in glyphs.items()}

@@ -21,7 +21,7 @@ import typer
 
 if TYPE_CHECKING:
     from mindshare.api.charts import Chart
-    from mindshare.cli.screen import Summary
+    from mindshare.cli.summary import Summary
     from mindshare.figures.saving import BackgroundProcess
     from mindshare.models import LoadedModel
     from mindshare.report.document import Chapter
@@ -82,7 +82,8 @@ def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
 
 def _studies(out: Path, quick: bool, helper: BackgroundProcess) -> list[str]:
     """Run all three, those with the most charts before the last: they are drawn meanwhile."""
-    from mindshare.cli.screen import say_lines, summaries
+    from mindshare.cli.screen import say_lines
+    from mindshare.cli.summary import summaries
     from mindshare.models import load
 
     n = 6 if quick else 12  # maps, and problems
@@ -156,7 +157,8 @@ def _map(model: LoadedModel, folder: Path, quick: bool) -> Chart:
     """One map, one model: shown by token class, measured, drawn."""
     from mindshare.api.charts import shares
     from mindshare.cli.preview import show_classed
-    from mindshare.cli.screen import say_lines, show_tables, stdout
+    from mindshare.cli.screen import say_lines, stdout
+    from mindshare.cli.summary import show_tables
     from mindshare.prompts import Prompt
     from mindshare.study import encode_for
     from mindshare.tokens import classify, parse_classes

@@ -28,7 +28,7 @@ def test_a_model_and_itself_differ_by_exactly_nothing_and_it_says_so(
     assert found.notes == (
         "base and base (2) are the same model (same weights): every difference is exactly 0",
     )
-    table = found.contrast("base", "base (2)", measure="mass", options=None)
+    table = found.contrast("base", "base (2)", measure="mass")
     assert set(table["difference"].to_pylist()) == {0.0}
     assert set(table["se"].to_pylist()) == {0.0}
     for name in ("low", "p_value", "p_family", "p_equivalent"):
@@ -40,7 +40,7 @@ def test_a_tuned_model_differs_and_nothing_needs_saying(
 ) -> None:
     found = compared([folders["base"], folders["tuned"]], prompts)
     assert found.notes == ()
-    table = found.contrast("base", "tuned", measure="mass", options=None)
+    table = found.contrast("base", "tuned", measure="mass")
     assert max(map(abs, table["difference"].to_pylist())) > 1e-4
 
 
@@ -49,7 +49,7 @@ def test_models_of_different_depth_are_compared_where_both_have_layers(
 ) -> None:
     found = compared([folders["base"], folders["deeper"]], prompts)
     assert any("base 2, deeper 3" in note for note in found.notes)
-    table = found.contrast("base", "deeper", measure="mass", options=None)
+    table = found.contrast("base", "deeper", measure="mass")
     assert set(table["layer"].to_pylist()) == {0, 1}
     with pytest.raises(SelectionError, match="layer 2 does not exist: base has 2 layers"):
         compared([folders["base"], folders["deeper"]], prompts, layers=[0, 2])

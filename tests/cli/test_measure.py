@@ -140,7 +140,7 @@ def test_an_adapter_is_merged(mindshare: Mindshare, llama: Path) -> None:
 
 def test_full_prints_every_layer(mindshare: Mindshare, monkeypatch: pytest.MonkeyPatch,
                                  llama: Path) -> None:  # fmt: skip
-    monkeypatch.setattr("mindshare.cli.screen.LAYERS", 2)
+    monkeypatch.setattr("mindshare.cli.summary.LAYERS", 2)
     asked = ("measure", llama, "--text", TEXT, *CLASSES, "--out", "out", "--replace")
     some, all_ = mindshare(*asked).out, mindshare(*asked, "--full").out
     rows = [len(re.findall(r"^ +\d +0\.", text, re.M)) for text in (some, all_)]

@@ -121,8 +121,8 @@ def test_sums_are_what_a_study_of_its_own_would_measure(
     models = candidates([loaded], Loading())
     study = build_study(classes=rules, measures="mass", queries="last")
     all_ = build_study(classes=classes_in(models, maps), measures="mass", queries="last")
-    (right,) = compare(models, maps, study).masses.values()
-    (mass,) = compare(models, maps, all_).masses.values()
+    (right,) = compare(models, maps, study).tables("mass").values()
+    (mass,) = compare(models, maps, all_).tables("mass").values()
     key = [(name, "ascending") for name in ("prompt", "layer", "head", "class")]
     right, found = right.sort_by(key), regrouped(mass, groups, study).sort_by(key)
     assert found["class"].to_pylist() == right["class"].to_pylist()

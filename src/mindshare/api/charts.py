@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.comparison import Comparison, Progress, compare
-from mindshare.api.likes import Preset, liked, preset
+from mindshare.api.likes import Preset, liked
 from mindshare.errors import SelectionError, checked, nearest
 from mindshare.facts import Sentence, in_short
 from mindshare.figures import (
@@ -36,7 +36,7 @@ from mindshare.figures import head_map as draw_head_map
 from mindshare.folders import Texts
 from mindshare.measures import MEASURES, Measure, at_level
 from mindshare.naming import file_word
-from mindshare.stats import Resampling, estimate, ranked
+from mindshare.stats import Resampling, ranked
 from mindshare.study import (
     AnyStudy,
     Column,
@@ -152,9 +152,8 @@ def run_analysis(analysis: Analysis, models: Any, prompts: Any, parts: Mapping[s
     source = as_prompts(prompts, column=parts.get("column"))
     analysis.check(chosen, source)
     into = None if parts.get("into") is None else RunFolder.of(parts["into"])
-    progress = parts.get("progress")
-    comparison = compare(chosen, source, analysis.study, progress=progress, into=into)
-    return analysis.chart(comparison)
+    rest = {"progress": parts.get("progress"), "resampling": parts.get("resampling")}
+    return analysis.chart(compare(chosen, source, analysis.study, into=into, **rest))
 
 
 # ── charts of token classes ───────────────────────────────────────────────────────────────────────
@@ -188,17 +187,15 @@ def as_drawn(tables: Mapping[str, pa.Table], labels: str | None) -> dict[str, pa
     return {n: one_based(t) if labels == ONE_BASED else t for n, t in tables.items()}
 
 
-class Pairing(TypedDict, total=False):
-    """How two models are compared."""
-
-    top: int | None  # so many of the largest differences are listed; None: 5
-    compare_heads: bool  # head by head, though the models are unrelated
-
-
-class Definitions(StudyParts, Drawing, Pairing, RunParts, total=False):
+class Definitions(StudyParts, Drawing, RunParts, total=False):
     """What to measure and how to draw it, by name."""
 
+    top: int | None  # so many of the largest differences between models are listed; None: 5
+    compare_heads: bool  # head by head, though the models are unrelated
     like: str | None  # "seed-000": the published chart's own picture, of `shares`
+
+
+_NO_STUDY = Definitions.__annotations__.keys() - StudyParts.__annotations__.keys()
 
 
 @checked
@@ -215,9 +212,8 @@ def shares(
     `mindshare.figures.Style`.
     """
     parts.setdefault("heads", "mean")
-    given = liked(parts, "shares")
-    analysis = SharesAnalysis.of(measure, given, like=preset(parts, "shares"))
-    return run_analysis(analysis, models, prompts, given)
+    given, like = liked(parts, "shares")
+    return run_analysis(SharesAnalysis.of(measure, given, like=like), models, prompts, given)
 
 
 @checked
@@ -234,8 +230,8 @@ def head_map(
     `cls` is the name of the class, if there are several; measures of heads have none. Everything
     else is as for `shares`.
     """
-    analysis = HeadMapAnalysis.of(measure, liked(parts, "head_map"), chosen=cls)
-    return run_analysis(analysis, models, prompts, parts)
+    given, _ = liked(parts, "head_map")
+    return run_analysis(HeadMapAnalysis.of(measure, given, chosen=cls), models, prompts, given)
 
 
 @dataclass(frozen=True)
@@ -245,8 +241,8 @@ class ClassAnalysis(Analysis):
     study: Study
     measure: Measure
     drawing: dict[str, Any]
-    resampling: Resampling
-    pairing: Pairing
+    top: int  # differences between two models that are listed
+    compare_heads: bool  # though the models are unrelated
 
     @classmethod
     def of(cls, measure: str, parts: Mapping[str, Any], **fields: Any) -> Self:
@@ -257,20 +253,20 @@ class ClassAnalysis(Analysis):
                 f"{measure!r} can't be drawn by layer{nearest(measure, known)}",
                 allowed=", ".join(known),
             )
-        looks, run = Drawing.__annotations__, RunParts.__annotations__
-        drawing = chosen_look(parts)
-        pairing = cast("Pairing", {k: parts[k] for k in Pairing.__annotations__ if k in parts})
-        apart = {*looks, *run, *pairing, "like"}
+        apart = {
+            *Drawing.__annotations__,
+            *RunParts.__annotations__,
+            "top",
+            "compare_heads",
+            "like",
+        }
         definition = {k: v for k, v in parts.items() if k not in apart}
-        chosen = MEASURES[measure]
+        chosen, drawing = MEASURES[measure], chosen_look(parts)
         study = build_study(**{"measures": [chosen.statistic], **definition})
-        resampling = parts.get("resampling") or Resampling()
-        if not isinstance(resampling, Resampling):
-            raise SelectionError(f"resampling={resampling!r}", allowed="mindshare.Resampling(…)")
-        top = pairing.get("top")
-        if top is not None and not (isinstance(top, int) and top >= 1):
+        top = TOP if parts.get("top") is None else parts["top"]
+        if not (isinstance(top, int) and top >= 1):
             raise SelectionError(f"top={top} lists nothing", allowed="1, 2, 3, …")
-        return cls(study, chosen, drawing, resampling, pairing, **fields)
+        return cls(study, chosen, drawing, top, bool(parts.get("compare_heads")), **fields)
 
     def __post_init__(self) -> None:
         if self.measure.level == "class" and not self.study.classes:
@@ -298,23 +294,10 @@ class ClassAnalysis(Analysis):
     ) -> list[Figure]: ...
 
     def chart(self, comparison: Comparison) -> Chart:
-        summary = self._summarise(comparison, comparison.tables(self.measure.table))
-        contrasts = {
-            f"{file_word(b)}_minus_{file_word(a)}": comparison.contrast(
-                a,
-                b,
-                measure=self.measure.name,
-                options=self.resampling,
-                heads=self.pairing.get("compare_heads") or comparison.related(a, b),
-            )
-            for a, b in comparison.pairs
-        }
+        summary = comparison.estimate(self.measure.name)
+        contrasts = comparison.contrasts(self.measure.name, heads=self.compare_heads)
         largest = {f"largest_{name}": self._largest(found) for name, found in contrasts.items()}
-        measured = {
-            f"{name}_{file_word(label)}": content
-            for name in (self.measure.table, "tokens", "classes")
-            for label, content in comparison.tables(name).items()
-        }
+        measured = comparison.files(self.measure.table, "tokens", "classes")
         tables = {"summary": summary, **contrasts, **largest, **measured}
         return Chart(
             figures=tuple(self.figures(comparison, summary, contrasts)),
@@ -341,17 +324,16 @@ class ClassAnalysis(Analysis):
 
         if self.shown:
             contrast = contrast.filter(pc.is_in(contrast["class"], value_set=pa.array(self.shown)))
-        return ranked(contrast, most=self.pairing.get("top") or TOP)
+        return ranked(contrast, most=self.top)
 
     def _heads_notes(self, comparison: Comparison) -> list[str]:
         """Where single heads were measured of models that have none in common."""
-        if "heads" in self.study.mean_over or self.pairing.get("compare_heads"):
+        if "heads" in self.study.mean_over or self.compare_heads:
             return []
         return [
             f"{a} and {b} are unrelated (architecture, layers, heads or tokens differ): a head of "
             "one is no head of the other, so layers are compared; --compare-heads compares heads"
-            for a, b in comparison.pairs
-            if not comparison.related(a, b)
+            for a, b in comparison.unrelated
         ]
 
     def _difference_lines(self, name: str, contrast: pa.Table, about: dict[str, str]) -> Figure:
@@ -361,14 +343,6 @@ class ClassAnalysis(Analysis):
         title = f"difference_in_{self.measure.name}_by_layer_{name}"
         options = LineOptions(name=file_word(title), classes=classes, **drawing)
         return layer_lines(contrast, options=options, about=about)
-
-    def _summarise(self, comparison: Comparison, tables: Mapping[str, pa.Table]) -> pa.Table:
-        name, groups = self.measure.name, comparison.groups
-        return estimate(tables, name, options=self.resampling, groups=groups)
-
-    def _about(self, comparison: Comparison) -> dict[str, str]:
-        """What a figure's definition adds: which models, and which study."""
-        return {"models": comparison.models_text(), "study": self.study.hash}
 
 
 @dataclass(frozen=True)
@@ -380,7 +354,7 @@ class SharesAnalysis(ClassAnalysis):
     def figures(
         self, comparison: Comparison, summary: pa.Table, contrasts: Mapping[str, pa.Table]
     ) -> list[Figure]:
-        totals, about = self._totals(comparison), self._about(comparison)
+        totals, about = self._totals(comparison), comparison.about(self.study)
         if self.like is not None:
             return [class_bars(summary, self._as_published(self.like, summary), about=about)]
         width = {"width": "page" if summary.num_rows > _COLUMN_ROWS else "column"}
@@ -406,7 +380,7 @@ class SharesAnalysis(ClassAnalysis):
             return None
         tables = comparison.tables(self.measure.table)
         sums = {label: total_mass(mass, self.classes, name) for label, mass in tables.items()}
-        return self._summarise(comparison, sums)
+        return comparison.estimate(name, sums)
 
 
 @dataclass(frozen=True)
@@ -449,7 +423,7 @@ class HeadMapAnalysis(ClassAnalysis):
         self, comparison: Comparison, summary: pa.Table, contrasts: Mapping[str, pa.Table]
     ) -> list[Figure]:
         words = ["head_map", self.measure.name, *filter(None, [self.token_class])]
-        about = self._about(comparison)
+        about = comparison.about(self.study)
 
         def draw(content: pa.Table, word: str, model: str | None = None) -> Figure:
             name = "_".join(map(file_word, [*words, word]))

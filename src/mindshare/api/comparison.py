@@ -10,11 +10,12 @@ Rules that match the same tokens are allowed (the first one wins), but noted.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ import pyarrow.compute as pc
 from mindshare.api.candidates import Candidate
 from mindshare.errors import ClassRuleError, MindshareError, PromptError
 from mindshare.measures import MEASURES
-from mindshare.stats import Resampling, averaged, contrast
+from mindshare.naming import file_word
+from mindshare.stats import Resampling, averaged, contrast, estimate
 from mindshare.study import (
     AnyStudy,
     ChosenPrompts,
@@ -54,6 +56,7 @@ class Comparison:
     prompts: PromptSource  # those that were measured
     # Label → architecture, layers, heads, tokens: models that agree in all of it may share heads.
     kinds: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    resampling: Resampling = field(default_factory=Resampling)
 
     @cached_property
     def groups(self) -> dict[str, str] | None:
@@ -71,29 +74,51 @@ class Comparison:
         """One table of each model."""
         return {label: one.table(name) for label, one in self.measurements.items()}
 
-    @property
-    def masses(self) -> dict[str, pa.Table]:
-        return self.tables("mass")
-
-    @property
-    def pairs(self) -> list[tuple[str, str]]:
-        """The first model against each of the others."""
-        first, *others = self.measurements
-        return [(first, other) for other in others]
+    def files(self, *names: str) -> dict[str, pa.Table]:
+        """Tables of each model, by the names of their files."""
+        return {
+            f"{name}_{file_word(label)}": one.table(name)
+            for name in names
+            for label, one in self.measurements.items()
+        }
 
     def related(self, a: str, b: str) -> bool:
         """Whether head 3 of one may be head 3 of the other: the same build, the same tokens."""
         return self.kinds.get(a) == self.kinds.get(b)
 
-    def contrast(
+    @property
+    def unrelated(self) -> list[tuple[str, str]]:
+        """The first model and each of the others that its heads can't be compared with."""
+        first, *others = self.measurements
+        return [(first, other) for other in others if not self.related(first, other)]
+
+    def estimate(
         self,
-        a: str,
-        b: str,
+        measure: str | Sequence[str],
+        tables: Mapping[str, pa.Table] | None = None,
         *,
-        measure: str,
-        options: Resampling | None = None,
-        heads: bool = True,
+        over: Sequence[str] = (),
     ) -> pa.Table:
+        """Means over the prompts; of the measure's own tables, unless others are given."""
+        if tables is None:
+            assert isinstance(measure, str)
+            tables = self.tables(MEASURES[measure].table)
+        return estimate(tables, measure, over=over, options=self.resampling, groups=self.groups)
+
+    def contrasts(self, measure: str, *, heads: bool) -> dict[str, pa.Table]:
+        """The first model against each of the others, by the names of the tables.
+
+        With `heads`, head by head though they are unrelated.
+        """
+        first, *others = self.measurements
+        return {
+            f"{file_word(other)}_minus_{file_word(first)}": self.contrast(
+                first, other, measure=measure, heads=heads or self.related(first, other)
+            )
+            for other in others
+        }
+
+    def contrast(self, a: str, b: str, *, measure: str, heads: bool = True) -> pa.Table:
         """b − a in the layers and heads that both have.
 
         Without `heads`, in the mean over heads of the layers at the same relative depth.
@@ -112,7 +137,7 @@ class Comparison:
             elif single:
                 over = ("heads",)
         found = contrast(
-            both, a=a, b=b, measure=measure, over=over, options=options, groups=self.groups
+            both, a=a, b=b, measure=measure, over=over, options=self.resampling, groups=self.groups
         )
         return found.replace_schema_metadata({**(found.schema.metadata or {}), **about})
 
@@ -142,13 +167,11 @@ class Comparison:
         both = {label: moved if label == deep else tables[label] for label in tables}
         return _common(both), {DEPTH: words}
 
-    def provenance(self) -> dict[str, Any]:
-        return {label: dict(one.provenance) for label, one in self.measurements.items()}
-
-    def models_text(self) -> str:
-        """`LABEL = NAME FINGERPRINT; …`"""
+    def about(self, study: AnyStudy) -> dict[str, str]:
+        """What a figure's definition adds: which models (`LABEL = NAME FINGERPRINT; …`)."""
         models = {label: one.provenance["model"] for label, one in self.measurements.items()}
-        return "; ".join(f"{k} = {m['name']} {m['fingerprint']}" for k, m in models.items())
+        text = "; ".join(f"{k} = {m['name']} {m['fingerprint']}" for k, m in models.items())
+        return {"models": text, "study": study.hash}
 
 
 def compare(
@@ -158,6 +181,7 @@ def compare(
     *,
     progress: Progress | None = None,
     into: RunFolder | None = None,
+    resampling: Resampling | None = None,
 ) -> Comparison:
     """Each model's measurement; what `into` holds already is not measured again."""
     if into is not None:
@@ -178,21 +202,23 @@ def compare(
         }
         if run is not None:
             notes += run.left_out_words()
-    if not isinstance(study, InsertionStudy):
+    if isinstance(study, InsertionStudy):
+        notes += [note for survey in surveys for note in survey.notes]
+    else:
         notes += _class_notes(surveys)
         notes += _layer_notes(candidates)
         notes += _same_weights_notes(measurements)
-    else:
-        notes += [note for survey in surveys for note in survey.notes]
-    notes += _equal_prompts_notes(kept)
-    kinds = {one.label: _kind(one, survey) for one, survey in zip(candidates, surveys, strict=True)}
-    return Comparison(measurements, tuple(dict.fromkeys(notes)), kept, kinds)
-
-
-def _kind(candidate: Candidate, survey: Survey) -> tuple[Any, ...]:
-    facts = candidate.facts
-    sizes = (facts.layers, facts.heads, facts.kv_heads, facts.head_dim)
-    return (facts.model_type, *sizes, survey.ids)
+    distinct = len({prompt.content_hash() for prompt in kept})
+    if distinct < len(kept):
+        only = "only one is distinct" if distinct == 1 else f"only {distinct:,} are distinct"
+        notes.append(f"Of {len(kept):,} prompts, {only}: equal ones count as one")
+    kinds = {}
+    for one, survey in zip(candidates, surveys, strict=True):
+        facts = one.facts
+        sizes = (facts.layers, facts.heads, facts.kv_heads, facts.head_dim)
+        kinds[one.label] = (facts.model_type, *sizes, survey.ids)
+    unique = tuple(dict.fromkeys(notes))
+    return Comparison(measurements, unique, kept, kinds, resampling or Resampling())
 
 
 def _open_run(
@@ -242,7 +268,7 @@ class Survey:
         self.encoder = PromptEncoder(candidate.tokenizer, study)
         self.prompts = 0
         self.n_tokens: dict[str, float] = {}  # per class, over all prompts
-        self.overlaps: dict[tuple[str, str], _Overlap] = {}  # (first rule, second rule)
+        self.overlaps: dict[tuple[str, str], Counter[str]] = {}  # by rules: tokens of both
         self._notes: dict[str, None] = {}
         self._first: EncodedPrompt | None = None
         self._ids: Any = hashlib.sha256()
@@ -258,7 +284,7 @@ class Survey:
         for name, total in zip(prompt.classed.names, sums, strict=True):
             self.n_tokens[name] = self.n_tokens.get(name, 0.0) + total
         for pair, pieces in prompt.classed.overlaps().items():
-            self.overlaps.setdefault(pair, _Overlap()).add(pieces)
+            self.overlaps.setdefault(pair, Counter()).update(pieces)
 
     @property
     def ids(self) -> str:
@@ -268,10 +294,10 @@ class Survey:
     @property
     def notes(self) -> list[str]:
         overlaps = [
-            f"Classes {first!r} and {second!r} overlap in {overlap.count:,} "
-            f"token{'s' * (overlap.count > 1)} ({overlap}), which count as {first!r}: "
+            f"Classes {first!r} and {second!r} overlap in {pieces.total():,} "
+            f"token{'s' * (pieces.total() > 1)} ({_examples(pieces)}), which count as {first!r}: "
             "the first rule wins"
-            for (first, second), overlap in self.overlaps.items()
+            for (first, second), pieces in self.overlaps.items()
         ]
         return [*self._notes, *overlaps]
 
@@ -289,7 +315,7 @@ class Survey:
         if takers:
             return ClassRuleError(
                 f"class {name!r} ({rule}) has no token left: {takers[0]!r} stands before it and "
-                f"takes all it matches ({self.overlaps[takers[0], name]})",
+                f"takes all it matches ({_examples(self.overlaps[takers[0], name])})",
                 next_step="put the narrower rule first, or remove one of them",
             )
         pieces = self._first.encoded.pieces
@@ -306,22 +332,9 @@ class Survey:
         )
 
 
-@dataclass
-class _Overlap:
-    """Tokens that two rules match."""
-
-    count: int = 0
-    examples: list[str] = field(default_factory=list)  # distinct; one more than is shown
-
-    def add(self, pieces: Sequence[str]) -> None:
-        self.count += len(pieces)
-        for piece in pieces:
-            if len(self.examples) <= _EXAMPLES and piece not in self.examples:
-                self.examples.append(piece)
-
-    def __str__(self) -> str:
-        more = ", …" if len(self.examples) > _EXAMPLES else ""
-        return ", ".join(map(repr, self.examples[:_EXAMPLES])) + more
+def _examples(pieces: Mapping[str, int]) -> str:
+    more = ", …" if len(pieces) > _EXAMPLES else ""
+    return ", ".join(map(repr, islice(pieces, _EXAMPLES))) + more
 
 
 def survey_prompts(
@@ -369,14 +382,6 @@ def _class_notes(surveys: Sequence[Survey]) -> list[str]:
                 "(per token), token positions, head numbers"
             )
     return notes
-
-
-def _equal_prompts_notes(prompts: PromptSource) -> list[str]:
-    distinct = len({prompt.content_hash() for prompt in prompts})
-    if distinct == len(prompts):
-        return []
-    only = "only one is distinct" if distinct == 1 else f"only {distinct:,} are distinct"
-    return [f"Of {len(prompts):,} prompts, {only}: equal ones count as one"]
 
 
 def _layer_notes(candidates: Sequence[Candidate]) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
@@ -24,7 +23,7 @@ from mindshare.api.charts import (
     run_analysis,
 )
 from mindshare.api.comparison import Comparison
-from mindshare.api.likes import condition_names, liked, preset
+from mindshare.api.likes import Preset, condition_names, liked
 from mindshare.errors import SelectionError, checked, nearest
 from mindshare.facts import alignment_notes, insertion_findings
 from mindshare.figures import (
@@ -50,10 +49,8 @@ from mindshare.stats import (
     INACTIVE,
     LEFT,
     RESPONSE,
-    Resampling,
     Thresholds,
     aligned,
-    estimate,
     phases,
     respond,
     same_readers,
@@ -121,14 +118,14 @@ def insertion(
                 f"unknown part of an insertion {name!r}{nearest(name, known)}",
                 allowed=", ".join(known),
             )
-    given = liked({"insert": insert, **parts}, "insertion")
+    given, like = liked({"insert": insert, **parts}, "insertion")
     insert, layers = given.pop("insert") or "/ *55", given.get("layers")
     fields = ("against", "at", "seed", "queries", "near")
     definition: dict[str, Any] = {n: v for n, v in given.items() if n in fields}
     study = build_insertion_study(
         insert, layers=None if layers is None else tuple(layers), **definition
     )
-    analysis = InsertionAnalysis(study, cast("InsertionParts", given))
+    analysis = InsertionAnalysis(study, cast("InsertionParts", given), like)
     return run_analysis(analysis, models, prompts, given)
 
 
@@ -226,6 +223,7 @@ class InsertionAnalysis(Analysis):
 
     study: InsertionStudy
     parts: InsertionParts
+    like: Preset | None
 
     @property
     def by(self) -> str:
@@ -284,14 +282,10 @@ class InsertionAnalysis(Analysis):
             )
             for label, one in comparison.measurements.items()
         }
-        resampling = self.parts.get("resampling") or Resampling()
-        summarise = partial(
-            estimate, measure=RESPONSE, options=resampling, groups=comparison.groups
-        )
         statistics = {
-            "summary": summarise(responses),
-            "by_layer": summarise(responses, over=("heads",)),
-            "overall": summarise(responses, over=("heads", "layers")),
+            "summary": comparison.estimate(RESPONSE, responses),
+            "by_layer": comparison.estimate(RESPONSE, responses, over=("heads",)),
+            "overall": comparison.estimate(RESPONSE, responses, over=("heads", "layers")),
         }
         tables = statistics | _tables(comparison, responses)
         figures = InsertionFigures(self, comparison, statistics)
@@ -335,7 +329,7 @@ class InsertionFigures:
         self.study, parts = analysis.study, analysis.parts
         self.measured, self.statistics = comparison.measurements, statistics
         self.style, self.drop_first = analysis.style, parts.get("drop_first", False)
-        self.look, self.like = chosen_look(parts), preset(parts, "insertion")
+        self.look, self.like = chosen_look(parts), analysis.like
         self.maps = tuple(parts.get("maps", MAPS[:1]))
         # A prompt that was to be shown but could not be measured gives way to the first.
         ids = [prompt.id for prompt in comparison.prompts]
@@ -353,7 +347,7 @@ class InsertionFigures:
             for label in self.measured
             if top is not None or label not in self.heads
         }
-        self.about = {"models": comparison.models_text(), "study": self.study.hash}
+        self.about = comparison.about(self.study)
 
     @property
     def sweep_lines(self) -> int:

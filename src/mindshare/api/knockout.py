@@ -42,7 +42,7 @@ from mindshare.figures import (
 from mindshare.measures import MEASURES, at_level
 from mindshare.naming import file_word
 from mindshare.prompts import Prompt
-from mindshare.stats import Resampling, estimate, uses
+from mindshare.stats import uses
 from mindshare.study import (
     KnockoutStudy,
     Measurer,
@@ -194,7 +194,6 @@ class KnockoutAnalysis(Analysis):
     study: KnockoutStudy
     measure: str
     drawing: dict[str, Any]
-    resampling: Resampling
     tell: Callable[[str], None] | None = None
 
     @classmethod
@@ -214,8 +213,7 @@ class KnockoutAnalysis(Analysis):
             chosen["places"] = parts["places"]
             chosen["layers"] = sorted({layer for layer, _ in parts["places"]})
         study = build_knockout_study(**chosen)
-        resampling = parts.get("resampling") or Resampling()
-        return cls(study, measure, chosen_look(parts), resampling, parts.get("tell"))
+        return cls(study, measure, chosen_look(parts), parts.get("tell"))
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -230,33 +228,24 @@ class KnockoutAnalysis(Analysis):
                 self.tell(cost(models[0], self.study, prompt))
 
     def chart(self, comparison: Comparison) -> Chart:
-        tables = comparison.tables("effects")
-        summary = self._summary(comparison, tables, self.measure)
-        contrasts = {
-            f"{file_word(b)}_minus_{file_word(a)}": comparison.contrast(
-                a,
-                b,
-                measure=self.measure,
-                options=self.resampling,
-                heads=not self.study.each or comparison.related(a, b),
-            )
-            for a, b in comparison.pairs
-        }
-        measured = {
-            f"{name}_{file_word(label)}": content
-            for name in ("effects", "answers")
-            for label, content in comparison.tables(name).items()
-        }
+        effects = comparison.tables("effects")
+        summary = comparison.estimate(self.measure)
+        contrasts = comparison.contrasts(self.measure, heads=not self.study.each)
         joined: dict[str, pa.Table] = {}
         if not self.study.screen:
-            looked = (self._summary(comparison, tables, name) for name in ("mass", "contribution"))
+            looked = (comparison.estimate(name, effects) for name in ("mass", "contribution"))
             joined = {"uses": uses(summary, *looked)}
         figures = self._figures(comparison, summary) + self._uses(comparison, joined)
         return Chart(
             figures=tuple(figures),
-            tables={"summary": summary, **joined, **contrasts, **measured},
+            tables={
+                "summary": summary,
+                **joined,
+                **contrasts,
+                **comparison.files("effects", "answers"),
+            },
             measurements=comparison.measurements,
-            notes=(*comparison.notes, *self._unseen(tables)),
+            notes=(*comparison.notes, *self._unseen(effects)),
             findings=tuple(self._findings({"summary": summary, **contrasts})),
         )
 
@@ -265,11 +254,6 @@ class KnockoutAnalysis(Analysis):
         found = claims(find(as_drawn(tables, self.drawing.get("labels"))))
         several = len(tables["summary"]["model"].unique()) > 1
         return [str(sentence(fact, several=several)) for fact in found[:_FINDINGS]]
-
-    def _summary(
-        self, comparison: Comparison, tables: Mapping[str, pa.Table], measure: str
-    ) -> pa.Table:
-        return estimate(tables, measure, options=self.resampling, groups=comparison.groups)
 
     def _uses(self, comparison: Comparison, joined: Mapping[str, pa.Table]) -> list[Figure]:
         """Looked at, carried, used: by layer; and head by head, where heads were taken singly."""
@@ -281,7 +265,7 @@ class KnockoutAnalysis(Analysis):
             about.pop("heads", None)
         over = ("heads",) if self.study.each else ()
         three = [
-            estimate(tables, name, over=over, options=self.resampling, groups=comparison.groups)
+            comparison.estimate(name, tables, over=over)
             for name in ("mass", "contribution", self.measure)
         ]
         drawing = {k: v for k, v in self.drawing.items() if k not in ("title", "y_title")}
@@ -319,7 +303,7 @@ class KnockoutAnalysis(Analysis):
         """What a figure's definition adds."""
         study, window = self.study, self.study.window
         layers = f" of {window} layers around each" if window > 1 else ""
-        about = {"models": comparison.models_text(), "study": study.hash, "hidden": study.how}
+        about = comparison.about(study) | {"hidden": study.how}
         if not study.each:
             about["heads"] = f"all heads{layers} at once"
         elif window > 1:

@@ -79,11 +79,14 @@ LIKES = {
 }
 
 
-def preset(parts: Mapping[str, Any], draws: str) -> Preset | None:
-    """The preset that is asked for; refused where another function draws it."""
+def liked(parts: Mapping[str, Any], draws: str) -> tuple[dict[str, Any], Preset | None]:
+    """The keywords of a chart, with those of its preset where they say nothing; and the preset.
+
+    Refused where another function draws it.
+    """
     word = parts.get("like")
     if word is None:
-        return None
+        return dict(parts), None
     mine = [name for name, one in LIKES.items() if one.draws == draws]
     if word not in mine:
         command = {"insertion": "insert"}.get(LIKES[word].draws, "shares") if word in LIKES else ""
@@ -92,14 +95,9 @@ def preset(parts: Mapping[str, Any], draws: str) -> Preset | None:
             allowed=", ".join(mine) or "none",
             next_step=f"draw it with mindshare {command} --like {word}" if command else None,
         )
-    return LIKES[word]
-
-
-def liked(parts: Mapping[str, Any], draws: str) -> dict[str, Any]:
-    """The keywords of a chart, with those of its preset where they say nothing."""
-    chosen = preset(parts, draws)
-    study = {} if chosen is None else dict(chosen.study)
-    return {**study, **{n: v for n, v in parts.items() if v is not None or n not in study}}
+    study = LIKES[word].study
+    said = {name: value for name, value in parts.items() if value is not None or name not in study}
+    return {**study, **said}, LIKES[word]
 
 
 def condition_names(insertions: Sequence[str], against: Sequence[str]) -> dict[str, str]:

@@ -14,13 +14,12 @@ from typing import Any, Unpack
 
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart, Drawing, chosen_look
-from mindshare.api.comparison import Progress
+from mindshare.api.comparison import Comparison, Progress
 from mindshare.errors import PromptError, checked
 from mindshare.facts.parts import FIRST, part_sentences
 from mindshare.figures import Figure, PartBarsOptions, TokenStripOptions, part_bars, received_strip
 from mindshare.naming import file_word
 from mindshare.prompts import DividedPrompt, Prompt, divided
-from mindshare.stats import estimate
 from mindshare.study import Measurement, Measurer, PromptEncoder, Study, as_prompts, build_study
 
 MOST = 4  # wordings or models that one picture holds
@@ -154,23 +153,19 @@ def _chart(
     notes: Sequence[str],
     how: PartsDefinition,
 ) -> Chart:
-    masses = {label: one.mass for label, one in measured.items()}
-    summary, expected = estimate(masses, "mass"), estimate(masses, "expected")
+    found = Comparison(dict(measured), tuple(dict.fromkeys(notes)), [])
+    summary, expected = found.estimate("mass"), found.estimate("expected")
     look = chosen_look(how)
     figures = [part_bars(summary, expected, PartBarsOptions(**look, parts=labels))]
     for label, one in measured.items():
         name = file_word(f"text_{label}") if len(measured) > 1 else "text"
         figures.append(_text(label, one, name, look))
-    tables = {
-        f"{name}_{file_word(label)}": one.table(name)
-        for name in ("mass", "received", "tokens", "classes")
-        for label, one in measured.items()
-    }
+    own = found.files("mass", "received", "tokens", "classes")
     return Chart(
         figures=tuple(figures),
-        tables={"summary": summary, "expected": expected, **tables},
-        measurements=dict(measured),
-        notes=tuple(dict.fromkeys(notes)),
+        tables={"summary": summary, "expected": expected, **own},
+        measurements=found.measurements,
+        notes=found.notes,
         findings=part_sentences(summary, expected, labels),
     )
 

@@ -37,7 +37,6 @@ from mindshare.cli.screen import (
     progress_bar,
     run_progress,
     say,
-    show_measurement,
     stderr,
     stdout,
     unmatched_text,
@@ -45,6 +44,7 @@ from mindshare.cli.screen import (
     warn_of_some,
 )
 from mindshare.cli.sources import InsertSource, PartsSource, SourceOptions
+from mindshare.cli.summary import show_measurement
 from mindshare.cli.values import figure_formats
 from mindshare.errors import SelectionError
 

@@ -8,36 +8,23 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from math import fsum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.color import Color, blend_rgb
 from rich.color_triplet import ColorTriplet
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from mindshare.errors import MindshareError, SelectionError, nearest, screenful, some
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-
     from mindshare.store import Progress, ProgressNumbers
-    from mindshare.study import Measurement
 
-Layer = int | None  # None: averaged over the layers
 FORMS = ("auto", "json", "quiet")  # of progress
 _EVERY = 5.0  # seconds between two lines of JSON
 _SHOWN = 5  # warnings of one kind
-LAYERS, CLASSES = 6, 10  # of a mass table, unless all are asked for
-_LAYER, _CLASS, _BETWEEN = 5, 12, 3  # characters: column of layers, of a class, between them
 _PLAIN = ("default", "underline")  # of `other`, and of what learned sinks take
 
 
@@ -279,237 +266,3 @@ def duration_text(seconds: float) -> str:
     if hours < 48:
         return f"{hours} h {minutes} min"
     return f"{hours // 24} d {hours % 24} h"
-
-
-# ── the table of `measure`: layers down, classes across, one per query set ────────────────────────
-
-
-def show_measurement(result: Measurement, folder: Path, *, quiet: bool, full: bool) -> None:
-    """What was measured, its tables, and where the results are."""
-    console = stdout()
-    if quiet:
-        say(console, str(folder))
-        return
-    model = result.provenance["model"]
-    sizes = [prompt["tokens"] for prompt in result.provenance["prompts"]]
-    listed = {"count": len(sizes), "tokens": [min(sizes), max(sizes)]}
-    # Of more than 10,000 prompts the provenance lists the first ones, and counts all.
-    every = result.provenance.get("all_prompts", listed)
-    size = f"{every['count']} prompts of {every['tokens'][0]} to {every['tokens'][1]} tokens"
-    if len(sizes) == 1:
-        size = f"1 prompt of {counted(sizes[0], 'token')}"
-    say(console, f"{model['name']} ({model['dtype']}), {size}")
-    say(console)
-    shown = show_tables(console, result, full=full)[0]
-    more = [("layer", len(shown.layers) > LAYERS), ("class", len(shown.classes) > CLASSES)]
-    if not full and any(is_more for _, is_more in more):
-        say(console, f"Every {' and '.join(what for what, is_more in more if is_more)}: add --full")
-    say(console, f"Results: {folder}")
-    say(console, f'Load them with: mindshare.read("{folder}").to_pandas()')
-
-
-def show_tables(console: Console, result: Measurement, *, full: bool = False) -> list[Summary]:
-    """Mass and lift per layer and class, one table per query set."""
-    shown = summaries(result)
-    for summary in shown:
-        layers = summary.layers if full else summary.chosen_layers()
-        chosen = summary if full else replace(summary, classes=summary.chosen_classes())
-        say(console, caption(chosen, layers, classes=len(summary.classes)))
-        say(console)
-        for table in mass_tables(chosen, layers, console.width, colour=in_colour(console)):
-            console.print(table)
-            say(console)
-        say(console, f"Sink rate {summary.sink_rate:.2f}: that share of the heads gives the first "
-                     "token more than 0.3")  # fmt: skip
-        say(console)
-    return shown
-
-
-@dataclass(frozen=True)
-class ClassNumber:
-    """`expected` is None where there is no such number (learned sinks)."""
-
-    mass: float
-    expected: float | None
-
-    @property
-    def lift(self) -> float | None:
-        return self.mass / self.expected if self.expected else None
-
-    def __str__(self) -> str:
-        """`0.1234 ×1.23`"""
-        return f"{mass_text(self.mass)} {lift_text(self.lift):>5}"
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One query set. `tokens` is the mean number of tokens of a class in a prompt.
-
-    Means are over the measured heads, then over the prompts that have the class (`present`). Lift
-    is the mean mass over the mean expected mass: it means what it does in the Parquet table.
-    """
-
-    queries: str
-    classes: tuple[str, ...]
-    layers: tuple[Layer, ...]
-    tokens: Mapping[str, float | None]
-    present: Mapping[str, int]  # prompts that have a token of the class
-    cells: Mapping[tuple[Layer, str], ClassNumber]
-    prompts: int
-    sink_rate: float
-
-    def mean(self, name: str) -> ClassNumber:
-        """Over the layers."""
-        cells = [self.cells[layer, name] for layer in self.layers]
-        expected = [cell.expected for cell in cells if cell.expected is not None]
-        return ClassNumber(
-            fsum(cell.mass for cell in cells) / len(cells),
-            fsum(expected) / len(expected) if expected else None,
-        )
-
-    def peak(self, name: str) -> Layer:
-        """The layer that gives the class most."""
-        return max(self.layers, key=lambda layer: self.cells[layer, name].mass)
-
-    def chosen_classes(self) -> tuple[str, ...]:
-        """A few classes: those with most mass, in their order."""
-        most = sorted(self.classes, key=lambda name: -self.mean(name).mass)[:CLASSES]
-        return tuple(name for name in self.classes if name in most)
-
-    def chosen_layers(self) -> tuple[Layer, ...]:
-        """A few layers: where the classes have their peaks, then those farthest from these."""
-        if len(self.layers) <= LAYERS:
-            return self.layers
-        chosen = list(dict.fromkeys(map(self.peak, self.chosen_classes())))[:LAYERS]
-        while len(chosen) < LAYERS:
-            chosen.append(max(self.layers, key=lambda one: min(abs(one - c) for c in chosen)))  # type: ignore[operator]
-        return tuple(layer for layer in self.layers if layer in chosen)
-
-
-def summaries(result: Measurement) -> list[Summary]:
-    """One summary per query set, in the order they were asked for; the tables are streamed."""
-    numbers = ["mass", "expected", "n_tokens"]
-    masses = map(_without_absent, result.batches("mass", [*_KEYS, *numbers]))
-    cells = _means(masses, _KEYS, numbers)
-    rates = _means(result.batches("prompts", ["queries", "sink_rate"]), ["queries"], ["sink_rate"])
-    present: Counter[str] = Counter()
-    for rows in result.batches("classes", ["class", "n_tokens"]):
-        present.update(rows.filter(rows["n_tokens"].to_numpy() > 0)["class"].to_pylist())
-    return [_summary(queries, cells, present, *rate) for (queries,), (rate,) in rates.items()]
-
-
-def _without_absent(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The masses of classes that a prompt has no token of are no 0, but not there."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    absent = pc.fill_null(pc.equal(batch["n_tokens"], 0), False)
-    for name in ("mass", "expected"):
-        column = batch[name]
-        there = pc.if_else(absent, pa.scalar(None, column.type), column)
-        batch = batch.set_column(batch.schema.get_field_index(name), name, there)
-    return batch
-
-
-_KEYS = ["queries", "layer", "class"]
-_Means = dict[tuple[Any, ...], list[tuple[float | None, int]]]  # key → (mean, count) by column
-
-
-def _means(batches: Iterable[pa.RecordBatch], keys: list[str], columns: list[str]) -> _Means:
-    """The mean of each column for each key, in the order in which the keys appear."""
-    import numpy as np
-    import pyarrow as pa
-
-    sums: dict[tuple[Any, ...], np.ndarray] = {}  # [column, (sum, count)]; nulls are not counted
-    wanted = [(name, how) for name in columns for how in ("sum", "count")]
-    for batch in batches:
-        grouped = pa.table(batch).group_by(keys, use_threads=False).aggregate(wanted)
-        for row in grouped.to_pylist():
-            key = tuple(row[name] for name in keys)
-            add = np.array([[row[f"{n}_sum"] or 0.0, row[f"{n}_count"]] for n in columns])
-            sums[key] = sums[key] + add if key in sums else add
-    return {
-        key: [(total / count if count else None, int(count)) for total, count in pairs]
-        for key, pairs in sums.items()
-    }
-
-
-def _summary(
-    queries: str,
-    means: _Means,
-    present: Mapping[str, int],
-    sink_rate: float | None,
-    prompts: int,
-) -> Summary:
-    rows = {key[1:]: values for key, values in means.items() if key[0] == queries}
-    assert sink_rate is not None
-    return Summary(
-        queries=queries,
-        classes=tuple(dict.fromkeys(name for _, _, name in means)),
-        layers=tuple(dict.fromkeys(layer for _, layer, _ in means)),
-        tokens={name: tokens for (_, name), (_, _, (tokens, _)) in rows.items()},
-        present=present,
-        cells={
-            key: ClassNumber(mass or 0.0, expected)
-            for key, ((mass, _), (expected, _), _) in rows.items()
-        },
-        prompts=prompts,
-        sink_rate=sink_rate,
-    )
-
-
-def caption(summary: Summary, layers: Sequence[Layer], *, classes: int = 0) -> str:
-    """What the numbers are, in the words of the definitions; `classes`: of how many these are."""
-    over = "mean over heads" + (" and prompts" if summary.prompts > 1 else "")
-    lines = [
-        f"Mass per class and layer ({over}), queries: {summary.queries}",
-        "×lift: mass / what uniform attention would give (×1 = no preference)",
-    ]
-    lacking = [
-        f"{name} {summary.present[name]:,} of {summary.prompts:,}"
-        for name in summary.classes
-        if summary.tokens[name] is not None and 0 < summary.present[name] < summary.prompts
-    ]
-    if lacking:
-        lines.append(f"Means over the prompts that have the class: {', '.join(lacking)}")
-    if len(layers) < len(summary.layers):
-        lines.append(f"{len(layers)} of {len(summary.layers)} layers; the results hold all")
-    if len(summary.classes) < classes:
-        lines.append(f"{len(summary.classes)} of {classes:,} classes, those with most mass")
-    return "\n".join(lines)
-
-
-def mass_tables(
-    summary: Summary, layers: Sequence[Layer], width: int, *, colour: bool
-) -> Iterator[Table]:
-    """Classes that do not fit beside each other go below each other."""
-    beside = max(1, (width - _LAYER) // (_CLASS + _BETWEEN))
-    for start in range(0, len(summary.classes), beside):
-        yield _table(summary, layers, summary.classes[start : start + beside], colour=colour)
-
-
-def _table(
-    summary: Summary, layers: Sequence[Layer], names: Sequence[str], *, colour: bool
-) -> Table:
-    shades = class_shades(summary.classes) if colour else {}
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-    table.add_column("layer", justify="right", no_wrap=True)
-    for name in names:
-        heading = _heading(name, summary.tokens[name], shades[name][0] if colour else "")
-        table.add_column(heading, justify="right", no_wrap=True)
-    several = len(summary.layers) > 1
-    peaks = {name: summary.peak(name) for name in names if several}  # shown bold
-    for layer in layers:
-        styles = ("bold" if layer == peaks.get(name, -1) else "" for name in names)
-        cells = (str(summary.cells[layer, name]) for name in names)
-        table.add_row("mean" if layer is None else str(layer), *map(Text, cells, styles))
-    if several:
-        table.add_section()
-        table.add_row("mean", *(str(summary.mean(name)) for name in names))
-    return table
-
-
-def _heading(name: str, count: float | None, style: str) -> Text:
-    unit = "token" if count == 1 else "tokens"
-    below = "learned" if count is None else f"{count_text(count)} {unit}"
-    return Text.assemble((shortened(name, _CLASS), style), "\n", (below, "not bold"))
