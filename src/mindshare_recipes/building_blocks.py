@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,16 +56,13 @@ def run_study(
     out: Path,
     n: int,
     replace: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[str]:
-    """Measure `n` held-out maps, draw and save; the findings as sentences.
-
-    `progress` is called with the passes done and the passes in all.
-    """
+    """Measure `n` held-out maps, draw and save; the findings as sentences."""
     maps = [prompt(sample) for sample in samples("test", n)]
     models = candidates([base, tuned], Loading())
     study = _study(classes_in(models, maps))
-    measured = compare(models, maps, study, progress=_passes(models, progress))
+    measured = compare(models, maps, study, progress=progress)
     notes = [note for note in measured.notes if repr(REST) not in note]  # no class of the reader's
     layers = same_depth(models[0].facts.layers)
     middle = range(layers[1], layers[2] + 1)
@@ -93,16 +90,6 @@ def classes_in(models: Sequence[Candidate], maps: Sequence[Prompt]) -> dict[str,
     has_rest = any(one.weights[:, one.names.index(REST)].any() for one in classed)
     rest = {REST: SEGMENTS["maps"]} if has_rest else {}
     return {**GLYPHS, "system": SEGMENTS["system"], **rest}
-
-
-def _passes(
-    models: Sequence[Candidate], progress: Callable[[int, int], None] | None
-) -> Progress | None:
-    """Prompts done by one model after the other, reported as one count of passes."""
-    if progress is None:
-        return None
-    before = {model.label: i for i, model in enumerate(models)}  # models done by then
-    return lambda label, done, each: progress(before[label] * each + done, len(models) * each)
 
 
 def same_depth(layers: int) -> tuple[int, ...]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mindshare.cli import run_command
-from mindshare.cli.screen import progress_bar, say, say_lines, stdout
+from mindshare.cli.screen import passes_bar, progress_bar, say, say_lines, stdout
 
 if TYPE_CHECKING:
     from mindshare_recipes.accuracy import Accuracy
@@ -181,13 +182,9 @@ def study(
       mindshare-recipes building-blocks study
       mindshare-recipes building-blocks study --tuned my-adapter --n 200 --out results/mine
     """
-    from mindshare.cli.results import check_folder
     from mindshare_recipes.building_blocks import run_study
 
-    check_folder(out, replace=replace)
-    with progress_bar(show=True, what="passes") as bar:
-        findings = run_study(base, tuned, out=out, n=n, replace=replace, progress=bar)
-    say_lines([*findings, f"Figures and tables: {out}"])
+    _run(partial(run_study, base, tuned), out, replace=replace, n=n, models=2)
 
 
 def using(
@@ -224,13 +221,9 @@ def insertion_study(
       mindshare-recipes meaningless-tokens study
       mindshare-recipes meaningless-tokens study --model my-model --n 10 --out results/mine
     """
-    from mindshare.cli.results import check_folder
     from mindshare_recipes.meaningless_tokens import run_study
 
-    check_folder(out, replace=replace)
-    with progress_bar(show=True, what="passes") as bar:
-        findings = run_study(model, out=out, n=n, replace=replace, progress=bar, hide=True)
-    say_lines([*(f"• {finding}" for finding in findings), f"Figures and tables: {out}"])
+    _run(partial(run_study, model, hide=True), out, replace=replace, n=n, mark="• ")
 
 
 def insertion_sweep(
@@ -245,9 +238,26 @@ def insertion_sweep(
     Example:
       mindshare-recipes meaningless-tokens sweep --n 12
     """
-    from mindshare_recipes.meaningless_tokens import run_sweeps
+    from mindshare_recipes.meaningless_tokens import SWEEPS, run_sweeps
 
-    with progress_bar(show=True, what="passes") as bar:
-        charts = run_sweeps(model, out=out, n=n, replace=replace, progress=bar)
-    notes = [f"• {note}" for chart in charts for note in chart.notes]
-    say_lines([*notes, f"Figures and tables: {out}"])
+    _run(partial(run_sweeps, model), out, replace=replace, n=n, mark="• ", folders=SWEEPS)
+
+
+def _run(
+    study: Callable[..., Sequence[str]],
+    out: Path,
+    *,
+    replace: bool,
+    n: int | None,
+    models: int = 1,
+    mark: str = "",
+    folders: Iterable[str] = ("",),
+) -> None:
+    """Run one study with a bar for its passes, and say what came of it; `folders` are below out."""
+    from mindshare.cli.results import check_folder
+
+    for folder in folders:
+        check_folder(out / folder, replace=replace)
+    with passes_bar(show=True, models=models, what="passes") as bar:
+        found = study(out=out, n=n, replace=replace, progress=bar)
+    say_lines([*(mark + line for line in found), f"Figures and tables: {out}"])

@@ -105,7 +105,7 @@ def _studies(out: Path, quick: bool, helper: BackgroundProcess) -> list[str]:
                 every_chart=not quick,
             )
     helper.submit(_prepare, out, "insertion")
-    with _doing("Comparing the base and the tuned model on maps", "passes") as bar:
+    with _doing("Comparing the base and the tuned model on maps", "passes", models=2) as bar:
         from mindshare_recipes import building_blocks
 
         pair = building_blocks.run_study(
@@ -144,12 +144,12 @@ def _report(out: Path, findings: list[str]) -> Path:
 
 
 @contextmanager
-def _doing(what: str, unit: str) -> Iterator[Any]:
+def _doing(what: str, unit: str, models: int = 1) -> Iterator[Any]:
     """A line that says what is being done, and a progress bar where there is a terminal."""
-    from mindshare.cli.screen import progress_bar, say_lines
+    from mindshare.cli.screen import passes_bar, say_lines
 
     say_lines([f"{what} …"])
-    with progress_bar(show=True, doing=what, what=unit) as bar:
+    with passes_bar(show=True, models=models, doing=what, what=unit) as bar:
         yield bar
 
 

@@ -10,7 +10,7 @@ the run is hidden from every later token: does attention look as if it had never
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,10 @@ FIRST = 0  # the layer that the source draws
 MOSTLY = 0.9  # of the new weights that one factor per query explains
 LENGTHS = ["/ *10,25,40,55,70", "? *55", "he *55"]
 PLACES = ["between", "start", "end", "random"]
+SWEEPS: dict[str, Any] = {  # folder → what varies
+    "length-and-token": {"insert": LENGTHS},
+    "place": {"insert": RUN, "at": PLACES},
+}
 
 
 def problem_prompts(limit: int | None = None) -> list[Prompt]:
@@ -61,15 +65,14 @@ def run_study(
     out: Path,
     n: int | None = None,
     replace: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     every_chart: bool = True,
     hide: bool = False,
 ) -> list[str]:
     """Measure, draw, save; the answers to the source's questions, in sentences.
 
     Without `every_chart`, only those of the source and one map are drawn. With `hide`, every
-    problem is also read with the run hidden. `progress` is called with the passes done and the
-    passes in all.
+    problem is also read with the run hidden.
     """
     loaded = load(model) if isinstance(model, str) else model
     chart = insertion(
@@ -80,7 +83,7 @@ def run_study(
         heads=HEADS,
         top=TOP if every_chart else None,
         maps=MAPS if every_chart else ("amplitude",),
-        progress=_without_label(progress),
+        progress=progress,
     )
     found = answers(chart)
     if hide:
@@ -96,28 +99,21 @@ def run_sweeps(
     out: Path,
     n: int,
     replace: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Chart]:
-    """The run's length and token, then its place, each in a folder of its own."""
-    prompts, report = problem_prompts(n), _without_label(progress)
-    charts = {
-        "length-and-token": insertion(model, prompts, insert=LENGTHS, progress=report),
-        "place": insertion(model, prompts, insert=RUN, at=PLACES, progress=report),
-    }
-    for folder, chart in charts.items():
+    progress: Progress | None = None,
+) -> list[str]:
+    """The run's length and token, then its place, each in a folder of its own; gives the notes."""
+    notes: list[str] = []
+    for folder, varied in SWEEPS.items():
+        chart = insertion(model, problem_prompts(n), **varied, progress=progress)
         chart.save(out / folder, replace=replace, command=_command("sweep", model, n))
-    return list(charts.values())
+        notes += chart.notes
+    return notes
 
 
 def _command(step: str, model: str | LoadedModel, n: int | None) -> str:
     words = ["mindshare-recipes", "meaningless-tokens", step]
     words += [] if n is None else ["--n", str(n)]
     return shlex.join([*words, "--model", str(getattr(model, "reference", model))])
-
-
-def _without_label(progress: Callable[[int, int], None] | None) -> Progress:
-    """There is one model, so its label says nothing."""
-    return lambda _model, done, total: None if progress is None else progress(done, total)
 
 
 # Answers, one fact per sentence: over all layers first, then in the layer that the source draws.

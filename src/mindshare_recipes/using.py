@@ -9,7 +9,7 @@ using.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,60 +32,33 @@ GLYPHS = {
 MAPS = {"maps": "span:maps"}
 
 
-@dataclass(frozen=True)
-class Part:
-    """One question: what is hidden from whom."""
-
-    name: str
-    classes: dict[str, str]
-    queries: str = "last"
-    layers: tuple[int, ...] | None = None
-    window: int = WINDOW
-    each: bool = False
-
-    def settings(self) -> dict[str, Any]:
-        return {
-            "classes": self.classes,
-            "queries": self.queries,
-            "layers": self.layers,
-            "window": self.window,
-            "heads": "each" if self.each else None,
-        }
-
-
-def parts(layers: int) -> list[Part]:
-    """The questions of a model with so many layers; later tokens in windows that do not overlap."""
-    middles = tuple(range(WINDOW // 2, layers, WINDOW))
-    return [
-        Part("glyphs", GLYPHS),
-        Part("maps", MAPS),
-        Part("later", MAPS, queries="later", layers=middles),
-        Part("heads", MAPS, window=1, each=True),
-    ]
+def questions(layers: int) -> dict[str, dict[str, Any]]:
+    """What is hidden from whom in a model with so many layers, as keywords of `knockout`."""
+    middles = tuple(range(WINDOW // 2, layers, WINDOW))  # of windows that do not overlap
+    return {
+        "glyphs": {"classes": GLYPHS, "window": WINDOW},
+        "maps": {"classes": MAPS, "window": WINDOW},
+        "later": {"classes": MAPS, "window": WINDOW, "queries": "later", "layers": middles},
+        "heads": {"classes": MAPS, "heads": "each"},
+    }
 
 
 def run_study(base: str, tuned: str, *, out: Path, n: int, layers: int = 30) -> list[str]:
     """Charts and tables of each question in a folder of its own; gives what was found."""
     prompts = [replace(prompt(sample), choices=tuple(ACTIONS)) for sample in samples("test", n)]
     found: list[str] = []
-    for part in parts(layers):
-        models = [tuned] if part.each else [base, tuned]
-        chart = knockout(
-            models,
-            prompts,
-            **part.settings(),
-            loading=Loading(progress=False),
-            into=out / part.name,
-        )
-        chart.save(out / part.name)
-        found += [f"[{part.name}] {line}" for line in (*_method(part, n), *chart.findings)]
-        found += [f"[{part.name}] {line}" for line in (*_accuracies(chart), *_ranks(chart, part))]
+    for name, asked in questions(layers).items():
+        models = [tuned] if "heads" in asked else [base, tuned]
+        quiet = Loading(progress=False)
+        chart = knockout(models, prompts, **asked, loading=quiet, into=out / name)
+        chart.save(out / name)
+        heads = f"all heads of {WINDOW} layers at once"
+        heads = "each head by itself" if "heads" in asked else heads
+        hidden = f"hidden from the queries {asked.get('queries', 'last')}, {heads}"
+        lines = [f"{count(n, 'held-out map')}; {hidden}.", *chart.findings, *_accuracies(chart)]
+        lines += _ranks(chart) if "heads" in asked else []
+        found += [f"[{name}] {line}" for line in lines]
     return found
-
-
-def _method(part: Part, n: int) -> list[str]:
-    heads = "each head by itself" if part.each else f"all heads of {part.window} layers at once"
-    return [f"{count(n, 'held-out map')}; hidden from the queries {part.queries}, {heads}."]
 
 
 def _accuracies(chart: Chart) -> list[str]:
@@ -107,10 +80,8 @@ def _accuracies(chart: Chart) -> list[str]:
     return lines
 
 
-def _ranks(chart: Chart, part: Part) -> list[str]:
+def _ranks(chart: Chart) -> list[str]:
     """Does mass predict effect over heads?"""
-    if not part.each:
-        return []
     known = {k.decode(): v.decode() for k, v in chart.tables["uses"].schema.metadata.items()}
     return [
         f"Over heads, mass and loss have the rank correlation {rho} ({name.split(' ', 1)[1]})."

@@ -129,7 +129,7 @@ class RunParts(TypedDict, total=False):
     column: Column  # of a table of prompts; None: the one called prompt, text or messages
     resampling: Resampling
     loading: Loading
-    progress: Progress
+    progress: Progress | None
     into: str | Path | RunFolder  # keeps every result: called again, the study goes on from there
 
 

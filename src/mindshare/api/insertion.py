@@ -138,24 +138,15 @@ def heads_of(given: HeadsGiven, label: str) -> list[Head]:
         given = given.get(label)
     if given is None:
         return []
-    pairs: list[Head] = []
-    if isinstance(given, str):
-        for part in given.split(","):
-            match = _HEAD.fullmatch(part)
-            if not match:
-                raise SelectionError(
-                    f"{part.strip()!r} in {given!r} names no head", allowed=_ALLOWED
-                )
-            pairs.append((int(match[1]), int(match[2])))
-    else:
-        for pair in given if isinstance(given, Sequence) else (given,):
-            numbers: tuple[Any, ...] = tuple(pair) if isinstance(pair, Sequence) else ()
-            if len(numbers) != 2 or not all(isinstance(n, int) for n in numbers):
-                raise SelectionError(
-                    f"{pair!r} names no head", allowed=f"(layer, head), or {_ALLOWED}"
-                )
-            pairs.append((int(numbers[0]), int(numbers[1])))
-    return list(dict.fromkeys(pairs))
+    several = given.split(",") if isinstance(given, str) else given
+    heads: dict[Head, None] = {}
+    for one in several if isinstance(several, Sequence) else [several]:
+        pair = isinstance(one, Sequence) and not isinstance(one, str)
+        match = _HEAD.fullmatch(".".join(map(str, one)) if pair else str(one))
+        if not match:
+            raise SelectionError(f"{one!r} in {given!r} names no head", allowed=_ALLOWED)
+        heads[int(match[1]), int(match[2])] = None
+    return list(heads)
 
 
 def check_labels(given: HeadsGiven, labels: Sequence[str]) -> None:

@@ -151,8 +151,8 @@ def _screen_and_confirm(
     screen = {**asked, "heads": parts.get("heads") or "each", "screen": True}
     first = run_analysis(KnockoutAnalysis.of("first_order", screen), models, prompts, screen)
     places = largest_heads(first.tables["summary"], most)
-    confirm = {**{k: v for k, v in parts.items() if k not in ("screen", "layers", "heads")}}
-    confirm |= {"heads": "each", "places": places, "about_screen": first.tables["summary"]}
+    confirm = {k: v for k, v in parts.items() if k not in ("screen", "layers", "heads")}
+    confirm |= {"heads": "each", "places": places}
     second = run_analysis(KnockoutAnalysis.of(measure, confirm), models, prompts, confirm)
     return Chart(
         figures=(*first.figures, *second.figures),

@@ -34,6 +34,7 @@ from mindshare.cli.options import (
 from mindshare.cli.results import check_folder, default_folder, warn_of_unasked
 from mindshare.cli.screen import (
     check_form,
+    passes_bar,
     progress_bar,
     run_progress,
     say,
@@ -381,16 +382,8 @@ class PreparedRun:
                 )
                 yield {"into": into}
             return
-        with progress_bar(show=not quiet) as bar:
-            done: dict[str, int] = {}
-
-            def report(label: str, passes: int, total: int) -> None:
-                """One bar for all models."""
-                done[label] = passes
-                if bar is not None:
-                    bar(sum(done.values()), models * total)
-
-            yield {"progress": None if bar is None else report}
+        with passes_bar(show=not quiet, models=models) as report:
+            yield {"progress": report}
 
     def warn_of_unasked(self) -> None:
         if self.options.many:

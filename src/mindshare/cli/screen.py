@@ -137,6 +137,22 @@ def progress_bar(
         yield lambda done, total: update(completed=done, total=total)
 
 
+@contextmanager
+def passes_bar(
+    *, show: bool, models: int = 1, doing: str = "Measuring", what: str = "prompts"
+) -> Iterator[Callable[[str, int, int], None] | None]:
+    """One bar for all models: to be called with (model, done, in all of each)."""
+    with progress_bar(show=show, doing=doing, what=what) as bar:
+        done: dict[str, int] = {}
+
+        def report(label: str, passes: int, total: int) -> None:
+            done[label] = passes
+            if bar is not None:
+                bar(sum(done.values()), models * total)
+
+        yield None if bar is None else report
+
+
 def check_form(form: str) -> None:
     """Refuse what is no form of progress."""
     if form not in FORMS:
