@@ -31,6 +31,7 @@ NO_ROOM = (ENOSPC, EDQUOT, EFBIG, EIO)  # of an OSError: nothing more can be wri
 _CHARACTERS, _LINES = 1000, 12  # of one part of a message: all of them are a screenful
 _TAIL = 200  # characters: what is wrong often stands at the end
 _NAMES = 10  # of a list that stands in a sentence
+_MARKS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 
 
 class MindshareError(Exception):
@@ -115,6 +116,11 @@ def screenful(text: str) -> str:
         return text
     start, end = text[: _CHARACTERS - _TAIL], text[-_TAIL:]
     return f"{start} … ({len(text) - _CHARACTERS:,} characters) … {end}"
+
+
+def harmless(text: str) -> str:
+    """The text with marks for control characters: a terminal shows foreign ones, and obeys none."""
+    return text.translate(_MARKS)
 
 
 def some(names: Iterable[object], *, most: int = _NAMES) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 
 import pytest
+from rich.table import Table
 
 from mindshare.cli.screen import (
     count_text,
@@ -16,6 +18,8 @@ from mindshare.cli.screen import (
     pace_text,
     progress_bar,
     run_progress,
+    say_lines,
+    stdout,
     tell_error,
     warn,
 )
@@ -49,6 +53,26 @@ def test_on_a_terminal_words_are_coloured_and_wrapped(
     assert "\x1b[1;31mmindshare:\x1b[0m" in err
     assert str(ERROR.where) in err, "a path stays whole"
     assert all(len(line) <= 80 + 20 for line in err.splitlines() if str(ERROR.where) not in line)
+
+
+@pytest.mark.parametrize("colour", ["", "1"])
+def test_a_name_does_not_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, colour: str
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", colour)
+    name = "a\x1b]0;title\x07\x1b[2J\x9b31m\x7fb"
+    table = Table(box=None)
+    table.add_column(name, width=60)
+    table.add_row(name)
+    tell_error(PromptError(f"there is no {name}", where=name, next_step=name))
+    warn(name)
+    say_lines([name])
+    stdout().print(table)
+    out, err = capsys.readouterr()
+    foreign = re.compile(r"\x1b(?!\[[\d;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+    assert not foreign.search(out + err)
+    assert err.count(r"\x1b]0;title") == 4
+    assert out.count(r"\x1b[2J") == 3
 
 
 def test_warnings_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -363,6 +363,13 @@ class _Heard(io.StringIO):
         return super().write(text)
 
 
+def test_a_name_is_no_markup(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with step("Loading [/x]\x1b]0;a", show=True):
+        pass
+    assert "[/x]\\x1b]0;a" in capsys.readouterr().err
+
+
 def test_slow_steps_say_so_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = _Heard()
     monkeypatch.setattr("sys.stderr", heard)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from rich.color import Color, blend_rgb
 from rich.color_triplet import ColorTriplet
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
-from mindshare.errors import MindshareError, SelectionError, nearest, screenful, some
+from mindshare.errors import MindshareError, SelectionError, harmless, nearest, screenful, some
 
 if TYPE_CHECKING:
     from mindshare.store import Progress, ProgressNumbers
@@ -28,12 +29,20 @@ _SHOWN = 5  # warnings of one kind
 _PLAIN = ("default", "underline")  # of `other`, and of what learned sinks take
 
 
+class _Screen(Console):
+    """A terminal that only rich itself may steer, not a name or a text that is shown on it."""
+
+    def render(self, *given: Any, **named: Any) -> Iterator[Segment]:
+        for text, style, control in super().render(*given, **named):
+            yield Segment(text if control else harmless(text), style, control)
+
+
 def stdout() -> Console:
-    return Console(highlight=False, emoji=False, markup=False)
+    return _Screen(highlight=False, emoji=False, markup=False)
 
 
 def stderr() -> Console:
-    return Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+    return _Screen(file=sys.stderr, highlight=False, emoji=False, markup=False)
 
 
 def in_colour(console: Console) -> bool:

@@ -24,6 +24,7 @@ from mindshare.errors import (
     ModelError,
     ModelFileError,
     UnsupportedModelError,
+    harmless,
     nearest,
 )
 from mindshare.models.facts import ENCODER, ENCODER_DECODER, config_refusal
@@ -421,10 +422,11 @@ def _require_same_shapes(adapted: Any, stored: dict[str, tuple[int, ...]]) -> No
 def step(text: str, *, show: bool) -> Iterator[None]:
     """Show `text` while the block runs: with a spinner, or once where there is no terminal."""
     from rich.console import Console
+    from rich.text import Text
 
     console = Console(file=sys.stderr)  # bound now: the block may redirect sys.stderr
-    shown = console.status(text) if show and console.is_terminal else line_if_slow(text, show=show)
-    with shown:
+    bar = console.status(Text(harmless(text))) if show and console.is_terminal else None
+    with bar or line_if_slow(text, show=show):
         yield
 
 
@@ -435,7 +437,7 @@ def line_if_slow(text: str, *, show: bool) -> Iterator[None]:
         yield
         return
     line = {"file": sys.stderr, "flush": True}
-    late = threading.Timer(SLOW, print, [f"mindshare: {text} …"], line)
+    late = threading.Timer(SLOW, print, [harmless(f"mindshare: {text} …")], line)
     late.daemon = True
     late.start()
     try:
