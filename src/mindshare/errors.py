@@ -142,7 +142,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 _WORDS = {
     str: "a text",
-    int: "a whole number",
+    int: "a whole number of at most 15 digits",
     float: "a number",
     bool: "True or False",
     Path: "a path",
@@ -230,6 +230,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     if hint in (int, float):
         whole = hasattr(value, "__index__") and not isinstance(value, bool)  # numpy's, too
+        whole = whole and (hint is float or abs(value.__index__()) < 10**15)  # sums fit 64 bits
         return whole or (hint is float and isinstance(value, float))
     return isinstance(value, hint) if isinstance(hint, type) and origin is None else True
 

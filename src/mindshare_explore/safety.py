@@ -71,7 +71,8 @@ class Guard:
         if foreign or (origin is not None and _host_of(origin) != host):
             return 403, "another page may not speak to the explorer", "open its own address"
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > LARGEST:
+        digits = length.isascii() and length.isdigit() and len(length) < 20
+        if not digits or int(length) > LARGEST:
             return 413, f"a request has at most {LARGEST:,} bytes", "send a shorter prompt"
         given = headers.get("authorization", "").removeprefix("Bearer ")
         given = given or asked.query_params.get("token", "")

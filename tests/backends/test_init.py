@@ -47,7 +47,8 @@ def test_several_are_others(folder: Path) -> None:
     [
         ({"on": "rya"}, "did you mean 'ray'"),
         ({"address": "auto"}, "an address is for Ray"),
-        ({"workers": 0}, "0 workers cannot answer"),
+        ({"workers": 0}, "0 workers cannot be started"),
+        ({"workers": 1_000_000}, "workers cannot be started"),
     ],
 )
 def test_what_makes_no_sense_is_said(asked: dict[str, object], said: str) -> None:

@@ -153,14 +153,33 @@ class TestSelection:
         ("command", "option"),
         [("measure", "--layers"), ("measure", "--near"), ("insert", "--heads"), ("insert", "--top"),
          ("insert", "--insert=/*"), ("shares", "--width"), ("shares", "--font-size"),
-         ("shares", "--class=h=ids:"), ("measure", "--limit"), ("measure", "--chunk-tokens")],
+         ("shares", "--class=h=ids:"), ("measure", "--limit"), ("measure", "--chunk-tokens"),
+         ("knockout", "--answer=greedy:"), ("knockout", "--heads")],
     )  # fmt: skip
     def test_digits_are_ascii_digits(
         self, mindshare: Mindshare, llama: Path, command: str, option: str
     ) -> None:
         value = {"--heads": "٠.٠", "--width": "٩cm"}.get(option, "٩")
         words = f"{option}{value}" if "=" in option else f"{option}={value}"
-        ran = mindshare(command, llama, *TEXT, words)
+        classes = ("--class", "hash=#") if command == "knockout" else ()
+        ran = mindshare(command, llama, *TEXT, *classes, words)
+        assert ran.code == 2, ran
+        assert "Traceback" not in ran.err
+        assert not list(Path().iterdir())
+
+    @pytest.mark.parametrize(
+        ("command", "option"),
+        [("measure", "--near"), ("insert", "--near"), ("shares", "--top"), ("measure", "--workers"),
+         ("knockout", "--screen"), ("insert", "--seed"), ("measure", "--chunk-tokens"),
+         ("knockout", "--window")],
+    )  # fmt: skip
+    @pytest.mark.parametrize("digits", [30, 5_000])
+    def test_a_number_beyond_all_use(
+        self, mindshare: Mindshare, llama: Path, command: str, option: str, digits: int
+    ) -> None:
+        asked = () if command == "insert" else ("--class", "hash=#")
+        answer = ("--answer", "greedy", "--heads", "each") if command == "knockout" else ()
+        ran = mindshare(command, llama, *TEXT, *asked, *answer, f"{option}={'1' * digits}")
         assert ran.code == 2, ran
         assert "Traceback" not in ran.err
         assert not list(Path().iterdir())

@@ -276,3 +276,18 @@ def test_only_files_of_a_manifest_are_ever_tidied(tmp_path: Path) -> None:
 
 def test_the_manifest_has_one_name() -> None:
     assert MANIFEST == OF_TABLES
+
+
+@pytest.mark.parametrize("key", ["files", "tables", "figures"])
+@pytest.mark.parametrize(
+    "value", ["5", '"name"', "[[1], {}, null, 7]", "{" * 9, "[" * 50_000 + "]" * 50_000, None]
+)
+def test_a_manifest_that_is_damaged_names_nothing(
+    tmp_path: Path, key: str, value: str | None
+) -> None:
+    if value is None:
+        (tmp_path / MANIFEST).symlink_to("/dev/null")  # what is no file has no end
+    else:
+        (tmp_path / MANIFEST).write_text(f'{{"{key}": {value}}}')
+    assert former_files(tmp_path) == set()
+    assert finaliser.figure_names(tmp_path) == []

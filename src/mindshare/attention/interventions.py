@@ -102,7 +102,7 @@ def interventions(knockout: Knockout, edges: Edges, layers: Sequence[int]) -> li
         places = [
             (layer, slot, {n: which for n in around if _has(edges.calls[n], which)})
             for layer in layers
-            for around in [[n for n in knockout.around(layer) if n in edges.calls]]
+            for around in [[n for n in sorted(edges.calls) if n in knockout.around(layer)]]
             for slot, which in enumerate(slots(knockout, edges.calls[layer], layer))
         ]
     found = []

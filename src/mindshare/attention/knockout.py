@@ -179,7 +179,7 @@ class _Prompt:
                 name: np.stack([x.mean(0) if h is None else x[list(h)].mean(0) for h in chosen])
                 for name, x in numbers.items()
             }
-            around = [n for n in self.knockout.around(layer) if n in self.edges.calls]
+            around = [n for n in sorted(self.edges.calls) if n in self.knockout.around(layer)]
         columns = range(len(self.edges.keys))
         hidden = [max(self.edges.n_keys(n, c) for n in around) for c in columns]
         return numbers | {"n_keys": np.array([hidden], np.int64)}

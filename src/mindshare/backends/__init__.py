@@ -26,6 +26,7 @@ from mindshare.study.backend import Backend, LocalBackend
 
 __all__ = ["BackendOptions", "ModelSpec", "WorkerError"]
 PLACES = ("local", "ray")
+MOST_WORKERS = 10_000  # each is a process with a model of its own
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,10 @@ class BackendOptions:
             )
         if self.on == "local" and self.address is not None:
             raise SelectionError("an address is for Ray", next_step="add --on ray")
-        if self.workers is not None and self.workers < 1:
-            raise SelectionError(f"{self.workers} workers cannot answer", allowed="1 or more")
+        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
+            raise SelectionError(
+                f"{self.workers} workers cannot be started", allowed=f"1 to {MOST_WORKERS:,}"
+            )
 
     def open(self, spec: ModelSpec) -> AbstractContextManager[Backend]:
         """The model, running; what was started for it ends with the `with`."""

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from mindshare.errors import OutputError
+from mindshare.limits import read_whole
 from mindshare.store.database import DATABASE, LOCK, lock_run, locked_by, sync_folder
 
 if TYPE_CHECKING:
@@ -192,11 +193,16 @@ def into_run(folder: Path, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
 
 def figure_names(folder: Path) -> list[str]:
     """The figures of the results that are there."""
+    return _listed(folder / MANIFEST, "figures")
+
+
+def _listed(manifest: Path, key: str) -> list[str]:
+    """The names that a manifest has there; none of one that is missing or damaged."""
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return list(content.get("figures", ()))
-    except (OSError, ValueError, AttributeError):
+        found = json.loads(read_whole(manifest)).get(key)
+    except (OSError, ValueError, AttributeError, RecursionError):
         return []
+    return [n for n in found if isinstance(n, str)] if isinstance(found, list | dict) else []
 
 
 @contextmanager
@@ -237,15 +243,10 @@ def former_files(folder: Path, *more: Path) -> set[str]:
     """The files of the results that were here last, by name; those of more manifests, too."""
     names: set[str] = set()
     for manifest in (folder / MANIFEST, folder / OLD_MANIFEST, *more):
-        try:
-            content = json.loads(manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(content, dict):
-            names.update(content.get("files", ()))
-            names.update(f"{table}.parquet" for table in content.get("tables", ()))
-            figures = set(content.get("figures", ()))
-            names.update(file.name for file in folder.iterdir() if file.stem in figures)
+        names.update(_listed(manifest, "files"))
+        names.update(f"{table}.parquet" for table in _listed(manifest, "tables"))
+        figures = set(_listed(manifest, "figures"))
+        names.update(file.name for file in folder.iterdir() if file.stem in figures)
     ours = (DATABASE, LOCK, ".")
     return {name for name in names if Path(name).name == name and not name.startswith(ours)}
 

@@ -347,8 +347,12 @@ def build_knockout_study(
     )
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
 def _count(text: str, where: str) -> int:
-    if not text.isdecimal():
+    if not _is_number(text):
         raise SelectionError(f"{where!r} can't be read", allowed="given, greedy, or greedy:5")
     return int(text)
 
@@ -356,7 +360,7 @@ def _count(text: str, where: str) -> int:
 def _places(text: str) -> tuple[tuple[int, int], ...]:
     """`17.4,18.6` → ((17, 4), (18, 6))"""
     pairs = [part.strip().split(".") for part in text.split(",")]
-    if not all(len(pair) == 2 and all(x.isdecimal() for x in pair) for pair in pairs):
+    if not all(len(pair) == 2 and all(map(_is_number, pair)) for pair in pairs):
         raise SelectionError(f"heads={text!r} can't be read", allowed="LAYER.HEAD,…: 17.4,18.6")
     return tuple(dict.fromkeys((int(a), int(b)) for a, b in pairs))
 
