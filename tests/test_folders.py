@@ -111,6 +111,14 @@ def test_a_manifest_of_another_shape_is_said(tmp_path: Path, manifest: str) -> N
         read_folder(tmp_path)
 
 
+def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
+    manifest = {"tables": ["tokens"], "command": "a \udcff \U0001f642", "n": 0.1}
+    write_folder(tmp_path / "out", tables(), manifest)
+    found = read_folder(tmp_path / "out")[1]
+    assert found["command"] == "a ? \U0001f642"
+    assert found["n"] == 0.1
+
+
 def test_a_table_that_was_changed_is_said_when_it_is_read(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "r", tables(), {"tables": ["tokens"]})
     content = bytearray((folder / "tokens.parquet").read_bytes())

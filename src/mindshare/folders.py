@@ -180,6 +180,17 @@ def read_text(path: Path, name: str) -> str:
         return read_whole(inside(path, name)).decode().replace("\r\n", "\n")
 
 
+def parsed(text: str) -> Any:
+    """A value of JSON; halves of surrogate pairs, which no text of a report can have, become `?`.
+
+    A manifest has them where a word of its command is no UTF-8.
+    """
+    value = json.loads(text)
+    if "\\ud" in text.lower():
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
+
 class _FolderTables(Mapping[str, pa.Table]):
     """Table name → table, each read on first access: all together may not fit into memory."""
 
@@ -249,7 +260,7 @@ def read_folder(
         )
     text = read_text(path, MANIFEST)
     with reading(path):
-        manifest = json.loads(text)
+        manifest = parsed(text)
         names = [*manifest["tables"], *(manifest.get(FIGURE_TABLES, ()) if of_figures else ())]
         counted = as_labelled and manifest.get("labels") == ONE_BASED
         return _FolderTables(path, names, text, read=one_based if counted else None), manifest

@@ -8,7 +8,6 @@ measures nothing. What a folder says is not trusted: it may come from anyone.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +24,7 @@ from mindshare.folders import (
     MANIFEST,
     flush,
     inside,
+    parsed,
     read_folder,
     read_text,
     reading,
@@ -116,7 +116,7 @@ def _as_it_was(path: Path, name: str, entry: Mapping[str, Any]) -> Figure:
     import pyarrow.parquet as pq
 
     with reading(path):
-        spec = json.loads(read_text(path, f"{name}.json"))
+        spec = parsed(read_text(path, f"{name}.json"))
         table = pq.read_table(inside(path, f"{name}.parquet"))
         title, definition = str(entry["title"]), str(entry["definition"])
         return Figure(name, spec, table, title, definition, str(entry["description"]))
