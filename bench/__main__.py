@@ -150,6 +150,7 @@ PARTS: dict[str, Callable[[], Any]] = {
     "insertion": partial(apart, "speed.insertion()"),
     "grid": partial(apart, "speed.first_layer_insertion()"),
     "prefixes": partial(apart, "speed.common_beginning()"),
+    "late": partial(apart, "speed.late_insertion()"),
     "start": partial(apart, "speed.second_call()"),
     "peers": peers,
     "knockouts": knockouts,

@@ -36,6 +36,7 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "insertion": _insertion,
         "grid": _grid,
         "prefixes": _prefixes,
+        "late": _late,
         "start": _start,
         "peers": _peers,
         "knockouts": _knockouts,
@@ -207,6 +208,21 @@ def _prefixes(results: dict[str, Any]) -> str:
 against plain passes over each whole prompt ({min(found["plain"]):.0f} s: 100 times one of them):
 {_judged(found, "shared", PREFIXES_TARGET)}. {len(found["plain"])} rounds. Without `--chunk-tokens`
 nothing is shared.
+"""
+
+
+def _late(results: dict[str, Any]) -> str:
+    found = results["late"]
+    whole, chunks = (
+        f"{_ratio(found, way):.2f} (median {_usual(found, way):.2f})"
+        for way in ("whole", "in chunks")
+    )
+    return f"""## An insertion late in a long prompt
+
+2,000 tokens, then 55 meaningless ones or a random sentence of the same length, then 100 more:
+the three versions and their comparison, against three plain passes ({min(found["plain"]):.1f} s):
+{whole} in whole passes, {chunks} with `--chunk-tokens 100`, where the 2,000 tokens are computed
+once. {len(found["plain"])} rounds.
 """
 
 

@@ -29,7 +29,7 @@ from mindshare.study import (
     measure,
 )
 from mindshare.study.backend import LocalBackend
-from mindshare.study.encoding import encode_versions
+from mindshare.study.encoding import EncodedPrompt, encode_versions
 from mindshare_recipes.meaningless_tokens import problem_prompts
 
 ROUNDS = {256: 30, 1024: 30, 4096: 8, 8192: 4}
@@ -164,6 +164,36 @@ def common_beginning(
         assert sum(map(len, backend.results(jobs, study.request()))) == prompts
         times["shared"].append(time.perf_counter() - started)
     return times
+
+
+def late_insertion(before: int = 2000, after: int = 100, chunk: int = 100, rounds: int = 5) -> Times:
+    """55 tokens late in a long prompt and a random sentence there, against the plain passes.
+
+    Only what is computed: the versions are encoded before.
+    """
+    loaded = mindshare.load("smollm2")
+    text, question = workloads.text(before), workloads.text(after)
+    prompt = Prompt.from_text(text + question, {"question": (len(text), len(text + question))})
+    ways = {}
+    for name, size in (("in chunks", chunk), ("whole", None)):
+        study = build_insertion_study("/ *55", against="random-sentence", chunk_tokens=size)
+        encoded = encode_versions(loaded, prompt, study)
+        ways[name] = _computed(loaded, encoded, study)
+    read = [encoded.encoded, *(version.encoded for version in encoded.versions)]
+    passes = [workloads.plain(loaded.model, torch.tensor([one.ids])) for one in read]
+    return interleaved({"plain": lambda: [run() for run in passes] and None, **ways}, rounds)
+
+
+def _computed(
+    loaded: LoadedModel, encoded: EncodedPrompt, study: InsertionStudy
+) -> Callable[[], None]:
+    """All jobs of one prompt, with nothing kept from earlier."""
+    jobs = encoded.with_jobs(study, LocalBackend(loaded).identity.key).jobs
+
+    def run() -> None:
+        assert sum(map(len, LocalBackend(loaded).results(jobs, study.request()))) == len(jobs)
+
+    return run
 
 
 def converted() -> str:

@@ -113,6 +113,7 @@ def _stored(run: Path) -> dict[str, dict[int, bytes]]:
 
 
 INSERTION = build_insertion_study("/ *3")
+CHUNKED = build_insertion_study("/ *3", against="random-sentence", chunk_tokens=8)
 KNOCKOUT = build_knockout_study(classes={"x": "chars:x", "capital": "chars:AE"}, heads="each")
 
 
@@ -148,8 +149,12 @@ def _tables(
 @pytest.mark.parametrize("on", ["local", pytest.param("ray", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("study", "names"),
-    [(INSERTION, {"retained", "rescaling"}), (KNOCKOUT, {"effects", "answers"})],
-    ids=["insertion", "knockout"],
+    [
+        (INSERTION, {"retained", "rescaling"}),
+        (CHUNKED, {"retained", "rescaling"}),
+        (KNOCKOUT, {"effects", "answers"}),
+    ],
+    ids=["insertion", "in chunks", "knockout"],
 )
 def test_the_same_bytes_when_a_worker_is_killed(
     tmp_path: Path, folder: Path, study: AnyStudy, names: set[str], on: str

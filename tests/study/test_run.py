@@ -201,20 +201,28 @@ def test_charts_and_measurements_go_on_from_each_other(
     assert counted.jobs == []
 
 
-def test_an_insertion_is_resumed_and_extended(llama: LoadedModel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_an_insertion_is_resumed_and_extended(
+    llama: LoadedModel, tmp_path: Path, chunk: int | None
+) -> None:
     texts = [f"Question {n}: what is it?" for n in range(3)]
 
-    def tables(insert: str, into: Path | None) -> dict[str, Any]:
+    def chart(insert: str, into: Path | None) -> mindshare.Chart:
         parts = {} if into is None else {"into": into}
-        chart = mindshare.insertion(llama, texts, insert=insert, at="end", **parts)
-        return dict(chart.tables)
+        return mindshare.insertion(
+            llama, texts, insert=insert, at="end", chunk_tokens=chunk, **parts
+        )
 
-    fresh = tables("/ *3", None)
+    fresh = chart("/ *3", None).tables
     for _ in range(2):
-        kept = tables("/ *3", tmp_path / "run")
+        kept = chart("/ *3", tmp_path / "run").tables
         assert all(kept[name].equals(fresh[name]) for name in fresh)
-    longer, alone = tables("/ *3,5", tmp_path / "run"), tables("/ *3,5", None)
-    assert all(longer[name].equals(alone[name]) for name in alone)
+    longer, alone = chart("/ *3,5", tmp_path / "run"), chart("/ *3,5", None)
+    assert all(longer.tables[name].equals(alone.tables[name]) for name in alone.tables)
+    (found,) = longer.measurements.values()
+    shared = found.provenance["run"].get("shared_tokens", 0)
+    assert run_status(tmp_path / "run").shared_tokens == shared
+    assert (shared > 100) == (chunk is not None)
 
 
 def test_one_layer_packed_and_unpacked() -> None:

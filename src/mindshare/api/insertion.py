@@ -84,6 +84,7 @@ class InsertionParts(Drawing, RunParts, total=False):
     layers: Sequence[int] | None
     queries: str  # both (default): profiles by all tokens, the rest by the original ones; or one
     near: int
+    chunk_tokens: int | None  # feed versions in pieces of so many tokens; what they share, once
     heads: HeadsGiven  # [(0, 0), (0, 7)], "0.0,0.7", or label → heads
     top: int | None  # also draw so many heads that change most; 3 if no heads are named
     by: str  # the response number that `top` ranks heads by
@@ -120,7 +121,7 @@ def insertion(
             )
     given, like = liked({"insert": insert, **parts}, "insertion")
     insert, layers = given.pop("insert") or "/ *55", given.get("layers")
-    fields = ("against", "at", "seed", "queries", "near")
+    fields = ("against", "at", "seed", "queries", "near", "chunk_tokens")
     definition: dict[str, Any] = {n: v for n, v in given.items() if n in fields}
     study = build_insertion_study(
         insert, layers=None if layers is None else tuple(layers), **definition

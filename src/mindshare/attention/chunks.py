@@ -209,18 +209,10 @@ class Beginning:
 
     prefixes: Prefixes
     names: Names
-    before_last: int  # chunks before the last one, which is always computed
 
-    @classmethod
-    def of(cls, job: Job, request: Request, prefixes: Prefixes) -> Beginning | None:
-        """None where the prompt has nothing to share."""
-        names = names_of(job, request)
-        if not names or request.chunk_tokens is None:
-            return None
-        return cls(prefixes, names, (len(job) - 1) // request.chunk_tokens)
-
-    def known(self) -> list[Chunk]:
-        return self.prefixes.known(self.names[: self.before_last])
+    def known(self, chunks: int) -> list[Chunk]:
+        """From the start, at most so many."""
+        return self.prefixes.known(self.names[:chunks])
 
     def keep(self, number: int, stats: Mapping[int, LayerStats], cache: Any, start: int) -> None:
         """What a chunk left behind, if another prompt has the same one."""
@@ -229,15 +221,15 @@ class Beginning:
             self.prefixes.keep(self.names[: number + 1], chunk)
 
 
-def names_of(job: Job, request: Request) -> Names:
-    """Of the whole chunks of a prompt; none where it is not fed in chunks."""
-    chunk = request.chunk_tokens
+def names_of(job: Job, request: Request, until: int | None = None) -> Names:
+    """Of the whole chunks of a prompt up to this token; none where it is not fed in chunks."""
+    chunk, until = request.chunk_tokens, len(job) if until is None else until
     if chunk is None or len(job) <= chunk:
         return ()
     parts = [job.ids, job.columns, *(() if job.queries is None else [job.queries.T])]
     name = hashlib.sha256(_asked(request, parts).encode()).digest()
     names = []
-    for end in range(chunk, len(job) + 1, chunk):
+    for end in range(chunk, until + 1, chunk):
         content = hashlib.sha256(name)
         for part in parts:  # [token, …]
             content.update(np.ascontiguousarray(part[end - chunk : end]).tobytes())

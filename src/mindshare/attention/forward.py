@@ -40,7 +40,6 @@ from mindshare.attention.call import (
 )
 from mindshare.attention.chunks import (
     Beginning,
-    Prefixes,
     empty_cache,
     require_chunkable,
     restore,
@@ -98,12 +97,12 @@ def run_batch(
     *,
     padded: bool,
     kept: Mapping[str, Calls] | None = None,
-    prefixes: Prefixes | None = None,
+    beginning: Beginning | None = None,
 ) -> list[PromptResult]:
     """One pass over jobs of one shape; without padding, over a single one.
 
     `kept` holds queries and keys by item: those of references are put there, and what is compared
-    with a reference finds them there. `prefixes` are those of earlier prompts, for jobs without.
+    with a reference finds them there. `beginning` is that of a single job.
     """
     room = context_length_of(getattr(model, "config", None))  # learned positions end there
     length = min(jobs[0].padded, room or jobs[0].padded) if padded else len(jobs[0])
@@ -115,9 +114,6 @@ def run_batch(
                 observer(layer, call.row(row))
 
     batch = _batch(jobs, length, request, shared=padded)
-    beginning = None
-    if prefixes is not None and not any(observers) and len(jobs) == 1:
-        beginning = Beginning.of(jobs[0], request, prefixes)
     observer = observe if any(observers) else None
     recorder = run_pass(model, batch, request, observer=observer, beginning=beginning)
     layers = dict(sorted(recorder.layers.items()))
@@ -128,7 +124,7 @@ def run_batch(
         numbers = {layer: of_row.numbers(stats) for layer, stats in layers.items()}
         rescaling = observers[row]
         if isinstance(rescaling, Rescaling):
-            numbers = {layer: x | rescaling.layers[layer] for layer, x in numbers.items()}
+            numbers = {layer: x | rescaling.numbers(layer) for layer, x in numbers.items()}
         results.append(PromptResult(job.item, numbers, kernels, recorder.shared))
     return results
 
@@ -231,7 +227,8 @@ def run_pass(
         require_chunkable(model, decoder)
         if beginning is not None and not resumable(model, decoder):
             beginning = None
-    with torch.inference_mode(), recording(model, recorder), evenly(model), _hooks_left(model):
+    alike = evenly(model, few_rows=request.chunk_tokens is not None)  # not padded
+    with torch.inference_mode(), recording(model, recorder), alike, _hooks_left(model):
         if chunk >= tokens:
             _until_seen(decoder, ids, mask, use_cache=False)
         else:
@@ -255,7 +252,7 @@ def _run_chunks(
 ) -> None:
     chunk = recorder.request.chunk_tokens or ids.shape[1]
     if beginning is not None:
-        known = beginning.known()
+        known = beginning.known((ids.shape[1] - 1) // chunk)  # the last one is always computed
         restore(cache, known)
         for one in known:
             for layer, stats in one.stats.items():

@@ -35,6 +35,13 @@ class Positions:
         """The first of the pairs that stands after the insertion."""
         return int(np.searchsorted(self.pairs[:, 1], self.end))
 
+    @property
+    def first_needed(self) -> tuple[int, int]:
+        """From which tokens on, in the reference and here, a comparison has to see the pass."""
+        matched = self.pairs[:, 0]
+        first = matched[self.later :].min(initial=matched.max(initial=-1) + 1)
+        return int(first), int(self.inserted.min(initial=self.end))
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -3,7 +3,8 @@
 The theory of inserted tokens says that they scale the original weights of a later query alike:
 A'[i,j] = c[i]·A[i,j]. That takes both matrices at once. The first pass leaves its queries and keys
 behind (`keeping`, linear in the tokens); while the second one runs, `Rescaling` makes the rows of
-both that it needs, a block at a time, and keeps sums only. Knows positions, nothing about texts.
+both that it needs, a block at a time, and keeps sums only. Either pass is whole or in chunks; what
+both begin with may come from elsewhere. Knows positions, nothing about texts.
 """
 
 from __future__ import annotations
@@ -20,72 +21,120 @@ from mindshare.attention.masks import Visibility
 from mindshare.attention.reference import hidden_keys, probabilities
 
 _TILE = 2**22  # numbers in a block of rows of all heads
-_MASK = 2**20  # numbers of a mask that is kept between layers
+_MASK = 2**24  # the largest mask of a call that is kept between layers: one of 4,096 tokens
 
 
-Calls = dict[int, AttentionCall]  # of one prompt, by layer
+Calls = dict[int, list[AttentionCall]]  # of one prompt, by layer: one for each chunk
 
 
 def keeping(calls: Calls) -> Observer:
     """An observer that keeps each layer's queries and keys."""
+    calls.clear()  # of a pass that failed
 
     def keep(layer: int, call: AttentionCall) -> None:
-        calls[layer] = replace(call, value=call.value[..., :0])
+        chunks = calls.setdefault(layer, [])
+        for number, one in enumerate(chunks):
+            if one.visible.first_key == call.visible.first_key:
+                # A cache that grows has copied them: one copy of all is enough.
+                keys = call.key[:, :, : one.key.shape[2]]
+                chunks[number] = replace(one, key=keys)
+        chunks.append(replace(call, value=call.value[..., :0].clone()))
 
     return keep
 
 
 class Rescaling:
-    """An observer of the pass with the insertion; compares each layer with what was kept.
-
-    `layers` has [head] arrays by name, NaN where no original token stands after the insertion.
-    """
+    """An observer of the pass with the insertion; compares each layer with what was kept."""
 
     def __init__(self, kept: Calls, positions: Positions) -> None:
         self.kept, self.positions = kept, positions
-        self.keys = [torch.from_numpy(positions.pairs[:, side].copy()) for side in (0, 1)]
-        self.layers: dict[int, dict[str, np.ndarray]] = {}
+        self.places = [torch.from_numpy(positions.pairs[:, side].copy()) for side in (0, 1)]
+        self._sums: dict[int, _Sums] = {}
         self._hidden: dict[tuple[int, int, int], tuple[Visibility, torch.Tensor]] = {}
+        self._chunk = 0  # its first token
 
     def __call__(self, layer: int, call: AttentionCall) -> None:
-        before = self.kept[layer]
-        sums = _Sums(call.query.shape[1])
-        for rows in self._blocks(call):
-            a, b = (self._rows(one, rows, side) for side, one in enumerate((before, call)))
-            sums.add(a, b, first_after=self.positions.later)
-        self.layers[layer] = {
+        if call.visible.first_query != self._chunk:
+            self._chunk = call.visible.first_query
+            self._hidden.clear()
+        sums = self._sums.setdefault(layer, _Sums(call.query.shape[1], call.group))
+        sums.values.append(self._inserted_values(call))
+        for before, rows in self._blocks(layer, call):
+            keys = self._keys(before, call)
+            a, b = (self._rows(one, rows, keys, side) for side, one in enumerate((before, call)))
+            sums.add(a, b, first_after=max(0, self.positions.later - keys.start))
+
+    def numbers(self, layer: int) -> dict[str, np.ndarray]:
+        """[head] arrays by name, NaN where no original token stands after the insertion."""
+        sums = self._sums[layer]
+        assert sums.queries == len(self.positions.pairs[self.positions.later :]), "all are compared"
+        return {
             "factor": sums.factor(),
             "affine_r2": sums.everywhere.r2(),
             "affine_r2_after": sums.after.r2(),
-            "value_evenness": _value_evenness(call, self.positions.inserted),
+            "value_evenness": sums.value_evenness(),
         }
 
-    def _blocks(self, call: AttentionCall) -> Iterator[np.ndarray]:
-        """The original queries after the insertion, as many pairs at once as a tile holds."""
-        queries = self.positions.pairs[self.positions.later :]
-        size = max(1, _TILE // (call.query.shape[1] * call.key.shape[2]))
-        for start in range(0, len(queries), size):
-            yield queries[start : start + size]
+    def _blocks(self, layer: int, call: AttentionCall) -> Iterator[tuple[AttentionCall, slice]]:
+        """The pairs whose queries are compared in this call, as many as a tile holds.
 
-    def _rows(self, call: AttentionCall, rows: np.ndarray, side: int) -> torch.Tensor:
-        """[head, query, matched key] of one version, float64."""
-        first, last = int(rows[0, side]), int(rows[-1, side])
+        Each time with the call without the insertion that has their partners.
+        """
+        size = max(1, _TILE // (call.query.shape[1] * call.key.shape[2]))
+        for before in self.kept[layer]:
+            spans = [
+                self._span(side, one.visible.first_query, one.query.shape[2])
+                for side, one in enumerate((before, call))
+            ]
+            last = min(span.stop for span in spans)
+            first = max(self.positions.later, *(span.start for span in spans))
+            for start in range(first, last, size):
+                yield before, slice(start, min(start + size, last))
+
+    def _keys(self, before: AttentionCall, call: AttentionCall) -> slice:
+        """The pairs that either call has among its keys: a window drops some of them."""
+        spans = [
+            self._span(side, one.visible.first_key, one.key.shape[2])
+            for side, one in enumerate((before, call))
+        ]
+        return slice(min(span.start for span in spans), max(span.stop for span in spans))
+
+    def _span(self, side: int, first: int, tokens: int) -> slice:
+        """The pairs that stand among these tokens of one version."""
+        ends = np.searchsorted(self.positions.pairs[:, side], [first, first + tokens])
+        return slice(int(ends[0]), int(ends[1]))
+
+    def _rows(self, call: AttentionCall, rows: slice, keys: slice, side: int) -> torch.Tensor:
+        """[head, query, matched key] of one version, float64; 0 where a key is not there."""
+        places, visible = self.places[side], call.visible
+        queries, at = places[rows] - visible.first_query, places[keys] - visible.first_key
+        first, stop = int(queries[0]), int(queries[-1]) + 1
         kind = torch.promote_types(call.query.dtype, torch.float32)
-        hidden = self._hidden_of(call, first, last + 1)
-        whole = probabilities(call, slice(first, last + 1), kind=kind, hidden=hidden)[0]
-        if last + 1 - first > len(rows):  # unmatched queries stand between
-            queries = torch.from_numpy(rows[:, side] - first).to(whole.device)
-            whole = whole.index_select(1, queries)
-        return whole.index_select(2, self.keys[side].to(whole.device)).double()
+        hidden = self._hidden_of(call, first, stop)
+        whole = probabilities(call, slice(first, stop), kind=kind, hidden=hidden)[0]
+        if stop - first > len(queries):  # unmatched queries stand between
+            whole = whole.index_select(1, (queries - first).to(whole.device))
+        there = at.clamp(0, call.key.shape[2] - 1)
+        found = whole.index_select(2, there.to(whole.device)).double()
+        if not torch.equal(there, at):
+            found[:, :, (there != at).to(found.device)] = 0.0
+        return found
 
     def _hidden_of(self, call: AttentionCall, start: int, stop: int) -> torch.Tensor | None:
-        """Layers share their masks: those of short prompts are worked out once."""
-        if call.key.shape[2] * (stop - start) > _MASK:
+        """Layers share their masks: those that are not large are worked out once."""
+        if call.key.shape[2] * call.query.shape[2] > _MASK:
             return None
         key = (id(call.visible), start, stop)
         if key not in self._hidden:  # the mask is kept too, or its id might be given again
             self._hidden[key] = (call.visible, hidden_keys(call, start, stop))
         return self._hidden[key][1].to(call.query.device)
+
+    def _inserted_values(self, call: AttentionCall) -> torch.Tensor:
+        """[kv head, token, dim] of those inserted tokens that are this call's own, float64."""
+        first, inserted = call.visible.first_query, self.positions.inserted
+        own = inserted[(inserted >= first) & (inserted < first + call.query.shape[2])]
+        places = torch.from_numpy(own - call.visible.first_key).to(call.value.device)
+        return call.value[0].index_select(1, places).double()
 
 
 class _Explained:
@@ -109,10 +158,14 @@ class _Explained:
 
 
 class _Sums:
-    def __init__(self, heads: int) -> None:
+    """Of one layer, over the queries that were compared so far."""
+
+    def __init__(self, heads: int, group: int) -> None:
         self.everywhere, self.after = _Explained(heads), _Explained(heads)
         self.factors = torch.zeros(heads, dtype=torch.float64)
         self.queries = 0
+        self.values: list[torch.Tensor] = []  # of the inserted tokens, [kv head, token, dim] each
+        self.group = group  # query heads per kv head
 
     def add(self, a: torch.Tensor, b: torch.Tensor, *, first_after: int) -> None:
         products = (a * a, a * b, b * b)
@@ -125,14 +178,10 @@ class _Sums:
             return np.full(len(self.factors), np.nan)
         return (self.factors / self.queries).numpy()
 
-
-def _value_evenness(call: AttentionCall, inserted: np.ndarray) -> np.ndarray:
-    """|mean v|² / mean |v|² over the inserted tokens, for each query head."""
-    if len(inserted) == 0:
-        return np.full(call.query.shape[1], np.nan)
-    chosen = torch.from_numpy(inserted).to(call.value.device)
-    values = call.value[0].index_select(1, chosen).double()  # [kv head, token, dim]
-    squares = values.square().sum((1, 2)) * len(inserted)
-    even = torch.where(squares > 0, values.sum(1).square().sum(-1) / squares, torch.nan)
-    found: np.ndarray = even.repeat_interleave(call.group).cpu().numpy()
-    return found
+    def value_evenness(self) -> np.ndarray:
+        """|mean v|² / mean |v|² over the inserted tokens, for each query head."""
+        values = torch.cat(self.values, 1)
+        squares = values.square().sum((1, 2)) * values.shape[1]
+        even = torch.where(squares > 0, values.sum(1).square().sum(-1) / squares, torch.nan)
+        found: np.ndarray = even.repeat_interleave(self.group).cpu().numpy()
+        return found

@@ -7,8 +7,8 @@ where stretches end depends on the number of threads and of numbers. Cut into pi
 are whole vectors, every number is made the same way.
 
 Products are an exception where they have fewer than 16 rows: MKL splits the narrow ones otherwise
-(seen on AMD's, in strict mode too). Passes are padded to 16 tokens; the clean passes of knock-outs
-and screens are not, and take one thread there.
+(seen on AMD's, in strict mode too). Passes are padded to 16 tokens; chunks and the clean passes of
+knock-outs and screens are not, and take one thread there.
 """
 
 from __future__ import annotations

@@ -227,6 +227,7 @@ class InsertStudy(Group, panel=WHAT):
         "Count the first token in the response numbers; where heads rest on it, it drowns the "
         "others.",
     )
+    chunk_tokens: int | None = _CHUNK_TOKENS
 
 
 class KnockoutOptions(ClassOptions, panel=WHAT):

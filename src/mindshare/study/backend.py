@@ -18,6 +18,7 @@ from mindshare.models import AttentionFacts, LoadedModel, attention_facts, wrap
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mindshare.attention.chunks import Names
     from mindshare.attention.rescaling import Calls
 
 
@@ -120,15 +121,17 @@ class LocalBackend:
                 versions.setdefault(job.reference.item, []).append(job)
                 references[job.reference.item] = job.reference
         alone = [job for job in jobs if job.reference is None and job.item not in versions]
-        yield from self._passes(alone, request, {})
-        for window in _windows(references.values()):
+        names = self._names([*jobs, *references.values()], versions, request)
+        yield from self._passes(alone, request, {}, names)
+        # A stable sort: those that are not fed in chunks, and have no names, stay where they are.
+        for window in _windows(sorted(references.values(), key=lambda job: names[job.item])):
             # The queries and keys of these references, by item and layer.
             kept: dict[str, Calls] = {job.item: {} for job in window}
-            for results in self._passes(window, request, kept):
+            for results in self._passes(window, request, kept, names):
                 if some := [result for result in results if result.item in requested]:
                     yield some
             compared = [job for item in kept for job in versions[item]]
-            yield from self._passes(compared, request, kept)
+            yield from self._passes(compared, request, kept, names)
 
     def _knockouts(self, jobs: Sequence[Job], request: Request) -> Iterator[list[PromptResult]]:
         """A prompt's knock-outs share its passes, and no others do."""
@@ -137,33 +140,53 @@ class LocalBackend:
         for job in sorted(jobs, key=lambda job: (-len(job), job.item)):
             yield [run(self.loaded.model, job, request)]
 
+    def _names(
+        self, jobs: Sequence[Job], versions: Mapping[str, list[Job]], request: Request
+    ) -> dict[str, Names]:
+        """Of the chunks at each job's start that may come from an earlier one, by item.
+
+        Up to where a comparison has to see the pass.
+        """
+        from mindshare.attention.chunks import names_of
+
+        until = {job.item: len(job) for job in jobs}
+        for item, some in versions.items():
+            for job in some:
+                assert job.positions is not None
+                there, until[job.item] = job.positions.first_needed
+                until[item] = min(until[item], there)
+        names = {job.item: names_of(job, request, until[job.item]) for job in jobs}
+        self.prefixes.expect(names.values())
+        return names
+
     def _passes(
-        self, jobs: Sequence[Job], request: Request, kept: Mapping[str, Calls]
+        self,
+        jobs: Sequence[Job],
+        request: Request,
+        kept: Mapping[str, Calls],
+        names: Mapping[str, Names],
     ) -> Iterator[list[PromptResult]]:
         from mindshare.attention.forward import batches
 
-        if not jobs:
-            return
-        if request.chunk_tokens is not None:
-            for job in self._by_beginning(jobs, request):
-                yield from self._pass([job], request, kept, padded=False)
-            return
-        for batch in batches(jobs, together=self.shares, tokens=lambda: self.tokens):
-            yield from self._pass(batch, request, kept, padded=self.shares)
-
-    def _by_beginning(self, jobs: Sequence[Job], request: Request) -> list[Job]:
-        """Those that begin alike one after the other."""
-        from mindshare.attention.chunks import names_of
-
-        names = {job.item: names_of(job, request) for job in jobs}
-        self.prefixes.expect(names.values())
-        return sorted(jobs, key=lambda job: (names[job.item], len(job), job.item))
+        if request.chunk_tokens is not None:  # those that begin alike one after the other
+            for job in sorted(jobs, key=lambda job: (names[job.item], len(job), job.item)):
+                yield from self._pass([job], request, kept, names[job.item], padded=False)
+        elif jobs:
+            for batch in batches(jobs, together=self.shares, tokens=lambda: self.tokens):
+                yield from self._pass(batch, request, kept, (), padded=self.shares)
 
     def _pass(
-        self, batch: list[Job], request: Request, kept: Mapping[str, Calls], *, padded: bool
+        self,
+        batch: list[Job],
+        request: Request,
+        kept: Mapping[str, Calls],
+        names: Names,
+        *,
+        padded: bool,
     ) -> Iterator[list[PromptResult]]:
         """A pass; one that fails is made again in halves."""
         from mindshare.attention import forward
+        from mindshare.attention.chunks import Beginning
 
         try:
             results = forward.run_batch(
@@ -172,7 +195,7 @@ class LocalBackend:
                 request,
                 padded=padded,
                 kept=kept,
-                prefixes=self.prefixes,
+                beginning=Beginning(self.prefixes, names),
             )
         except (MindshareError, MemoryError, RuntimeError) as error:
             out_of_memory = not isinstance(error, MindshareError)
@@ -187,7 +210,7 @@ class LocalBackend:
             yield results
             return
         for part in filter(None, (batch[:middle], batch[middle:])):
-            yield from self._pass(part, request, kept, padded=padded)
+            yield from self._pass(part, request, kept, names, padded=padded)
 
 
 def _windows(references: Iterable[Job]) -> Iterator[list[Job]]:

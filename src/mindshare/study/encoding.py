@@ -178,17 +178,20 @@ class PromptVersion:
         return np.flatnonzero(np.isin(self.alignment.parts, parts))
 
     def job(self, reference: Job, *, queries: str) -> Job:
-        """To be compared with the pass without; its one column is the inserted tokens."""
+        """To be compared with the pass without."""
         inserted = np.isin(self.alignment.parts, ("inserted",))
-        sets = {"original": ~inserted[None], BOTH: np.stack([inserted | True, ~inserted])}
-        return Job(
-            item="",
-            ids=np.array(self.encoded.ids, np.int64),
-            columns=inserted[:, None].astype(np.float32),
-            queries=sets.get(queries) if inserted.any() else None,
-            reference=reference,
-            positions=Positions(self.pairs, self.holding("inserted"), self.end),
-        )
+        job = _version_job(self.encoded, inserted, queries)
+        if not inserted.any():
+            job = replace(job, queries=None)
+        positions = Positions(self.pairs, self.holding("inserted"), self.end)
+        return replace(job, reference=reference, positions=positions)
+
+
+def _version_job(encoded: Encoded, inserted: np.ndarray, queries: str) -> Job:
+    """`inserted`, bool [token], is its one column."""
+    sets = {"original": ~inserted[None], BOTH: np.stack([inserted | True, ~inserted])}
+    ids = np.array(encoded.ids, np.int64)
+    return Job("", ids, inserted[:, None].astype(np.float32), sets.get(queries))
 
 
 @dataclass(frozen=True)
@@ -235,8 +238,12 @@ class EncodedPrompt:
                 columns = columns[:, :-1]
             jobs = [_named(Job("", ids, columns, self.queries, answer=self.answer), shared)]
         else:
-            jobs = [_named(Job("", ids, np.zeros((len(ids), 0), np.float32)), shared)]
-            versions = (one.job(jobs[0], queries=str(study.queries)) for one in self.versions)
+            assert isinstance(study, InsertionStudy)
+            without = Job("", ids, np.zeros((len(ids), 0), np.float32))
+            if study.chunk_tokens is not None:  # versions share chunks if they are counted alike
+                without = _version_job(self.encoded, np.zeros(len(ids), bool), study.queries)
+            jobs = [_named(without, shared)]
+            versions = (one.job(jobs[0], queries=study.queries) for one in self.versions)
             jobs += [_named(job, shared) for job in versions]
         return replace(self, jobs=tuple(jobs))
 

@@ -82,8 +82,7 @@ class Study(_Definition):
             raise SelectionError(
                 f"near={self.near} makes no sense", allowed="-1 (include the diagonal), 0, 1, 2, …"
             )
-        if self.chunk_tokens is not None and self.chunk_tokens < 1:
-            raise SelectionError(f"chunk_tokens={self.chunk_tokens}", allowed="1, 2, 3, …")
+        _check_chunk(self.chunk_tokens)
         self.token_classes()
 
     def token_classes(self) -> Classes:
@@ -119,7 +118,13 @@ class InsertionStudy(_Definition):
     layers: tuple[int, ...] | None = None  # None: every layer that has attention
     queries: str = BOTH  # of `received`: every token, those that were not inserted, or both sets
     near: int = 0  # `received` counts queries with i > j + near; -1 includes the diagonal
+    chunk_tokens: int | None = None
     kernel: str = "auto"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A chunk size only where there is one: earlier runs knew none, and can go on."""
+        whole = super().to_dict()
+        return {k: v for k, v in whole.items() if k != "chunk_tokens" or v is not None}
 
     def __post_init__(self) -> None:
         if not self.insertions:
@@ -142,6 +147,7 @@ class InsertionStudy(_Definition):
             raise SelectionError("layers=[] leaves no layer", allowed="None for all, or numbers")
         if self.near < -1:
             raise SelectionError(f"near={self.near}", allowed="-1 (include the diagonal), 0, 1, …")
+        _check_chunk(self.chunk_tokens)
 
     def pairs(self) -> list[tuple[Insertion, Insertion | None]]:
         """Each insertion and what it stands against."""
@@ -160,16 +166,14 @@ class InsertionStudy(_Definition):
             near=self.near,
             layers=self.chosen_layers,
             kernel=self.kernel,
+            chunk_tokens=self.chunk_tokens,
         )
 
     def fixed_parts(self) -> dict[str, Any]:
         """The definition without layers and without the conditions, which may be added."""
-        return {
-            "kind": "insertion",
-            "queries": self.queries,
-            "near": self.near,
-            "kernel": self.kernel,
-        }
+        selecting = ("insertions", "against", "layers")
+        parts = {name: value for name, value in self.to_dict().items() if name not in selecting}
+        return {"kind": "insertion", **parts}
 
     @property
     def passes(self) -> int:
@@ -424,6 +428,11 @@ def _selection(
     if not all(isinstance(n, int) for n in numbers) or not numbers:
         raise SelectionError(f"{axis}={given!r} can't be read", allowed="whole numbers from 0")
     return tuple(dict.fromkeys(numbers)), ()
+
+
+def _check_chunk(tokens: int | None) -> None:
+    if tokens is not None and tokens < 1:
+        raise SelectionError(f"chunk_tokens={tokens}", allowed="1, 2, 3, …")
 
 
 def _check_words(words: Iterable[str], known: Iterable[str], what: str) -> None:
