@@ -60,8 +60,8 @@ all layers and heads, {machine["cores"]} cores ({machine["processor"]}, {machine
 {machine["python"]}. The baseline is the plain forward pass with transformers' `sdpa` attention, of
 the base model without its language-model head. Made by `make bench`, which writes this page from
 `bench/results.json`; one part can be repeated with `python -m bench speed` (or `layers`, `kept`,
-`reported`, `eager`, `batch`, `insertion`, `grid`, `prefixes`, `start`, `peers`, `knockouts`,
-`dataset`, `longer`, `statistics`, `memory`, `chart`, `long`). Ways are run in
+`reported`, `eager`, `batch`, `insertion`, `grid`, `prefixes`, `late`, `start`, `peers`,
+`knockouts`, `dataset`, `longer`, `statistics`, `memory`, `chart`, `long`). Ways are run in
 turn, round after round. A ratio is that of the quickest rounds: other work on a shared machine only
 ever adds time, and adds more than what is measured here. The median of the rounds' own ratios
 stands beside it: what a user sees on a machine as busy as this one was.

@@ -166,7 +166,9 @@ def common_beginning(
     return times
 
 
-def late_insertion(before: int = 2000, after: int = 100, chunk: int = 100, rounds: int = 5) -> Times:
+def late_insertion(
+    before: int = 2000, after: int = 100, chunk: int = 100, rounds: int = 5
+) -> Times:
     """55 tokens late in a long prompt and a random sentence there, against the plain passes.
 
     Only what is computed: the versions are encoded before.

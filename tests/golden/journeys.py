@@ -89,7 +89,7 @@ class Travels:
 
 @contextlib.contextmanager
 def _two_threads() -> Iterator[None]:
-    """As the bytes were pinned: chunks and bare tensors are not padded, and depend on it."""
+    """As the bytes were pinned: bare tensors are not padded, and depend on it."""
     import torch
 
     threads = torch.get_num_threads()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from mindshare.attention.chunks import Prefixes, names_of
 from mindshare.attention.jobs import Job, Positions, PromptResult, Request
@@ -104,7 +105,10 @@ def test_no_bit_changes_in_any_order_or_company(model_type: str) -> None:
 
 def test_the_prompt_as_it_is_shares_what_is_not_compared() -> None:
     model = zoo.build("llama")
-    late = [[job for job in prompt(seed=n) if job.reference is None or job.item[2] in "12"] for n in (0, 1)]
+    late = [
+        [job for job in prompt(seed=n) if job.reference is None or job.item[2] in "12"]
+        for n in (0, 1)
+    ]
     found = computed(LocalBackend(model), [*late[0], *late[1]], ASKED)
     shared = {item: one.shared for item, one in found.items()}
     first, *rest = (shared[job.item] for some in late for job in some)
@@ -154,6 +158,19 @@ def test_a_pass_that_runs_out_of_memory_midway_leaves_nothing_behind(monkeypatch
     found = computed(backend, some, ASKED)
     monkeypatch.undo()
     assert as_bytes(found) == as_bytes(alone(model, some, ASKED))
+
+
+def test_the_number_of_threads_changes_no_bit() -> None:
+    """Products of few rows, as in short chunks, are made by one thread."""
+    model, some, found = zoo.build("llama"), prompt(), []
+    before = torch.get_num_threads()
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            found.append(as_bytes(computed(LocalBackend(model), some, ASKED)))
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_beginning_holds_nothing_that_is_compared() -> None:

@@ -10,7 +10,8 @@ its end and from nothing else: the chunks of a beginning that was met before are
 the short prompt says otherwise, none are. Chunks are known by a hash of all that decides them from
 the prompt's start: token ids, what they count for, query sets, the request. Only chunks that
 several prompts are known to have are kept, in no more than `budget` bytes; the ones that were not
-used for longest go first. They belong to one model whose weights do not change.
+used for longest go first. They belong to one model whose weights do not change. Versions of an
+insertion share the chunks before its place: behind it, their comparison has to see each pass.
 """
 
 from __future__ import annotations
