@@ -95,3 +95,9 @@ def test_one_figure_holds_a_few_wordings(folders: dict[str, Path]) -> None:
     two = mindshare.parts([folders["base"], folders["tuned"]], TEXT, **QUICK)
     assert len(two.measurements) == 2
     assert np.isfinite([r["difference"] for r in two.figures[0].table.to_pylist()]).all()
+
+
+@pytest.mark.parametrize("columns", [{"prompt": [TEXT, OTHER]}, {"a": [TEXT], "b": [OTHER]}])
+def test_columns_are_no_wordings(columns: dict[str, list[str]], folders: dict[str, Path]) -> None:
+    with pytest.raises(PromptError, match="list is no prompt"):
+        mindshare.parts(folders["base"], columns, **QUICK)

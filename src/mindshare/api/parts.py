@@ -19,7 +19,8 @@ from mindshare.errors import PromptError, checked
 from mindshare.facts.parts import FIRST, part_sentences
 from mindshare.figures import Figure, PartBarsOptions, TokenStripOptions, part_bars, received_strip
 from mindshare.naming import file_word
-from mindshare.prompts import DividedPrompt, Prompt, divided
+from mindshare.prompts import DividedPrompt, divided
+from mindshare.prompts.given import as_prompt
 from mindshare.study import Measurement, Measurer, PromptEncoder, Study, as_prompts, build_study
 
 MOST = 4  # wordings or models that one picture holds
@@ -94,7 +95,7 @@ def _encoders(
 def _wordings(prompts: Any) -> dict[str, DividedPrompt]:
     """Label → prompt by its parts; unnamed ones are A, B, C."""
     if isinstance(prompts, Mapping):
-        named = {str(k): replace(_one(prompt), id=str(k)) for k, prompt in prompts.items()}
+        named = {str(k): replace(as_prompt(prompt), id=str(k)) for k, prompt in prompts.items()}
     else:
         items = list(as_prompts(prompts))
         ids = [
@@ -103,11 +104,6 @@ def _wordings(prompts: Any) -> dict[str, DividedPrompt]:
         ]
         named = dict(zip(ids, items, strict=True))
     return {label: divided(prompt) for label, prompt in named.items()}
-
-
-def _one(prompt: Any) -> Prompt:
-    (one,) = as_prompts([prompt] if isinstance(prompt, (str, Prompt)) else prompt)
-    return one
 
 
 def _labels(wordings: Mapping[str, DividedPrompt]) -> dict[str, str]:
