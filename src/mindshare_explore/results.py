@@ -114,9 +114,21 @@ class SavedPrompt(ExplorerSource):
 
     @cached_property
     def _by_class(self) -> pa.Table | None:
-        """What has masses by class; a table of effects has those of its queries."""
+        """What has masses by class; a table of effects has those of its queries.
+
+        A mean over prompts leaves out those that have no token of the class, as in every table.
+        """
         mass = self._mine("mass")
-        return self._mine("effects") if mass is None else mass
+        table = self._mine("effects") if mass is None else mass
+        if table is None or self.prompt is not None or "n_tokens" not in table.column_names:
+            return table
+        return table.filter(pc.not_equal(table["n_tokens"], 0))
+
+    def prompts_with(self, name: str) -> int:
+        table = self._by_class
+        if table is None or self.prompt is not None:
+            return self.prompts
+        return len(table.filter(pc.equal(table["class"], name))["prompt"].unique())
 
     @cached_property
     def _grid(self) -> LayerHeadGrid:

@@ -199,6 +199,10 @@ class ExplorerSource:
     def classes(self, body: QueriesBody) -> ClassView:
         raise NotImplementedError
 
+    def prompts_with(self, name: str) -> int:
+        """Over how many prompts the numbers of a class are means: those with a token of it."""
+        return self.prompts
+
     def written(self) -> dict[str, Any] | None:
         """The prompt as it was typed, where that is known: `text` or `messages`."""
         return None
@@ -292,14 +296,15 @@ def class_chart(sources: Sequence[ExplorerSource], body: ChartBody, head: int | 
             )
         whole = np.ma.masked_invalid(view.measures[body.measure])  # [layer, head, class]
         values = whole.mean(1) if head is None else whole[:, head]
-        about = empty | {"model": label, "head": head, "n_absent": 0}
-        about |= dict.fromkeys(("n_prompts", "n_groups"), source.prompts)
-        rows += [
-            about | {"layer": layer, "class": name, "mean": float(values[place, column])}
-            for place, layer in enumerate(source.layers)
-            for column, name in enumerate(view.names)
-            if values[place, column] is not np.ma.masked
-        ]
+        for column, name in enumerate(view.names):
+            n = source.prompts_with(name)
+            about = empty | {"model": label, "head": head, "class": name}
+            about |= {"n_prompts": n, "n_groups": n, "n_absent": source.prompts - n}
+            rows += [
+                about | {"layer": layer, "mean": float(values[place, column])}
+                for place, layer in enumerate(source.layers)
+                if values[place, column] is not np.ma.masked
+            ]
     if all(row["class"] == "other" for row in rows):
         raise SelectionError("there is no class to draw", next_step="paint one, or write a rule")
     metadata = {"mindshare.measure": body.measure, "mindshare.queries": queries}

@@ -31,6 +31,21 @@ def test_results_answer_like_their_tables(results: Path) -> None:
     assert found["measures"]["mass"][1][2][1] == pytest.approx(mean, rel=1e-5)
 
 
+def test_a_mean_leaves_out_prompts_without_the_class(pair: Path, tmp_path: Path) -> None:
+    texts = ["a ## b", "c ## d", "e ** f", "g ** h"]
+    mindshare.measure(str(pair / "base"), texts, classes={"hash": "#", "star": "*"}).save(
+        tmp_path / "half"
+    )
+    door = client_of(opened([str(tmp_path / "half")]))
+    found = door.post("/api/prompts/r0.0.all/classes", json={}).json()
+    frame = mindshare.read(tmp_path / "half").to_pandas()
+    rows = frame[(frame["layer"] == 1) & (frame["head"] == 2) & (frame["class"] == "hash")]
+    there = rows[rows["n_tokens"] > 0]["mass"]
+    assert (len(rows), len(there)) == (4, 2)
+    place = found["names"].index("hash")
+    assert found["measures"]["mass"][1][2][place] == pytest.approx(there.mean(), rel=1e-5)
+
+
 def test_one_prompt_of_results_has_its_tokens_by_class(results: Path) -> None:
     door = client_of(opened([str(results)]))
     told = door.get("/api/prompts/r0.0.1").json()
