@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -110,6 +111,23 @@ def test_a_reader_that_leaves_is_no_traceback() -> None:
     os.close(write)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["models", "status nowhere"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_traceback(words: str, closed: str) -> None:
+    line = f"{shlex.join(COMMAND)} {words} {closed}"
+    ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert ran.returncode == (0 if words == "models" else 2)
+    assert "Traceback" not in ran.stderr + ran.stdout
+
+
+def test_a_stream_that_lacks_a_character_gets_its_escape() -> None:
+    narrow = os.environ | {"PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    ran = subprocess.run([*COMMAND, "models"], capture_output=True, text=True, env=narrow)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "smollm2" in ran.stdout
+    assert ran.stdout.isascii()
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,11 +28,22 @@ BUG = "This is a bug in mindshare. Please report it with the command and the lin
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 done, 2 the user can mend it, 130 interrupted, 1 a bug."""
+    _ready_streams()
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # while modules were imported
         code = INTERRUPTED
     sys.exit(code)
+
+
+def _ready_streams() -> None:
+    """Both streams are there, and a character that one can't say is written as an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started this process
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
