@@ -151,6 +151,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def require_known(word: Any, known: Iterable[str], what: str) -> None:
+    """Refuse a word that is none of the known ones, in these words and with the nearest."""
+    words = list(known)
+    if word not in words:
+        raise SelectionError(f"{what}{nearest(word, words)}", allowed=", ".join(words))
+
+
 def require_types(values: Any) -> None:
     """Refuse a dataclass of options whose fields are of another type than they are declared.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.comparison import Comparison, Progress, compare
 from mindshare.api.likes import Preset, liked
-from mindshare.errors import SelectionError, checked, nearest
+from mindshare.errors import SelectionError, checked, require_known
 from mindshare.facts import Sentence, in_short
 from mindshare.figures import (
     FORMATS,
@@ -248,19 +248,8 @@ class ClassAnalysis(Analysis):
     def of(cls, measure: str, parts: Mapping[str, Any], **fields: Any) -> Self:
         """From what people write; wrong words are refused before any work is done."""
         known = (*at_level("class"), *at_level("head"))
-        if measure not in known:
-            raise SelectionError(
-                f"{measure!r} can't be drawn by layer{nearest(measure, known)}",
-                allowed=", ".join(known),
-            )
-        apart = {
-            *Drawing.__annotations__,
-            *RunParts.__annotations__,
-            "top",
-            "compare_heads",
-            "like",
-        }
-        definition = {k: v for k, v in parts.items() if k not in apart}
+        require_known(measure, known, f"{measure!r} can't be drawn by layer")
+        definition = {k: v for k, v in parts.items() if k not in _NO_STUDY}
         chosen, drawing = MEASURES[measure], chosen_look(parts)
         study = build_study(**{"measures": [chosen.statistic], **definition})
         top = TOP if parts.get("top") is None else parts["top"]
@@ -407,12 +396,9 @@ class HeadMapAnalysis(ClassAnalysis):
                 f"{self.measure.name} is a head's, and has no class {self.chosen!r}",
                 next_step="leave the class out",
             )
-        names = [*self.classes, "other"]
-        if self.chosen is not None and self.chosen not in names:
-            raise SelectionError(
-                f"there is no class {self.chosen!r}{nearest(self.chosen, names)}",
-                allowed=", ".join(names),
-            )
+        if self.chosen is not None:
+            names = [*self.classes, "other"]
+            require_known(self.chosen, names, f"there is no class {self.chosen!r}")
         if self.measure.level == "class" and self.chosen is None and len(self.classes) > 1:
             raise SelectionError(
                 f"{len(self.classes)} classes are given, and a map shows one",

@@ -24,7 +24,7 @@ from mindshare.api.charts import (
 )
 from mindshare.api.comparison import Comparison
 from mindshare.api.likes import Preset, condition_names, liked
-from mindshare.errors import SelectionError, checked, nearest
+from mindshare.errors import SelectionError, checked, require_known
 from mindshare.facts import alignment_notes, insertion_findings
 from mindshare.figures import (
     Figure,
@@ -114,11 +114,7 @@ def insertion(
     # `__annotations__` holds a TypedDict's inherited keys, too.
     known = InsertionParts.__annotations__
     for name in parts:
-        if name not in known:
-            raise SelectionError(
-                f"unknown part of an insertion {name!r}{nearest(name, known)}",
-                allowed=", ".join(known),
-            )
+        require_known(name, known, f"unknown part of an insertion {name!r}")
     given, like = liked({"insert": insert, **parts}, "insertion")
     insert, layers = given.pop("insert") or "/ *55", given.get("layers")
     fields = ("against", "at", "seed", "queries", "near", "chunk_tokens")
@@ -153,12 +149,7 @@ def heads_of(given: HeadsGiven, label: str) -> list[Head]:
 def check_labels(given: HeadsGiven, labels: Sequence[str]) -> None:
     """Refuse heads that are named for a model which is not there."""
     for label in given if isinstance(given, Mapping) else ():
-        if label not in labels:
-            raise SelectionError(
-                f"heads are named for {label!r}, which is none of the models"
-                f"{nearest(label, labels)}",
-                allowed=", ".join(labels),
-            )
+        require_known(label, labels, f"heads are named for {label!r}, which is none of the models")
 
 
 def check_heads(
@@ -247,16 +238,9 @@ class InsertionAnalysis(Analysis):
         top, show = self.parts.get("top"), self.parts.get("show")
         if top is not None and not (isinstance(top, int) and top >= 1):
             raise SelectionError(f"top={top} draws no head", allowed="1, 2, 3, …")
-        if self.by not in RANKED_BY:
-            raise SelectionError(
-                f"heads can't be ranked by {self.by!r}{nearest(self.by, RANKED_BY)}",
-                allowed=", ".join(RANKED_BY),
-            )
+        require_known(self.by, RANKED_BY, f"heads can't be ranked by {self.by!r}")
         for word in self.parts.get("maps", ()):
-            if word not in MAPS:
-                raise SelectionError(
-                    f"there is no map of {word!r}{nearest(word, MAPS)}", allowed=", ".join(MAPS)
-                )
+            require_known(word, MAPS, f"there is no map of {word!r}")
         if show and not any(prompt.id == show for prompt in prompts):
             raise SelectionError(
                 f"there is no prompt {show!r} to show",

@@ -23,7 +23,7 @@ from mindshare.api.charts import (
 )
 from mindshare.api.comparison import Comparison
 from mindshare.attention.jobs import LOGITS
-from mindshare.errors import SelectionError, checked, nearest
+from mindshare.errors import SelectionError, checked, require_known
 from mindshare.facts.find import claims, find
 from mindshare.facts.sentences import sentence
 from mindshare.figures import (
@@ -198,12 +198,7 @@ class KnockoutAnalysis(Analysis):
 
     @classmethod
     def of(cls, measure: str, parts: Mapping[str, Any]) -> KnockoutAnalysis:
-        known = at_level("effect")
-        if measure not in known:
-            raise SelectionError(
-                f"{measure!r} is no effect of a knock-out{nearest(measure, known)}",
-                allowed=", ".join(known),
-            )
+        require_known(measure, at_level("effect"), f"{measure!r} is no effect of a knock-out")
         own = KnockoutParts.__annotations__
         chosen = {k: v for k, v in parts.items() if k in own and v is not None}
         if "choices" in chosen:

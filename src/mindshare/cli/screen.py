@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from mindshare.errors import MindshareError, SelectionError, harmless, nearest, screenful, some
+from mindshare.errors import MindshareError, harmless, require_known, screenful, some
 
 if TYPE_CHECKING:
     from mindshare.store import Progress, ProgressNumbers
@@ -164,10 +164,7 @@ def passes_bar(
 
 def check_form(form: str) -> None:
     """Refuse what is no form of progress."""
-    if form not in FORMS:
-        raise SelectionError(
-            f"--progress {form!r} is unknown{nearest(form, FORMS)}", allowed=", ".join(FORMS)
-        )
+    require_known(form, FORMS, f"--progress {form!r} is unknown")
 
 
 @contextmanager
