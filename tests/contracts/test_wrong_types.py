@@ -46,6 +46,13 @@ def test_a_keyword_of_a_wrong_type_is_refused_by_its_name(
         assert value is True, f"{name}({keyword}={value!r}) was taken"  # a word such as like=True
 
 
+@pytest.mark.parametrize("name", WORDS)
+def test_an_unknown_keyword_is_refused_by_its_name(name: str, base: mindshare.LoadedModel) -> None:
+    given: dict[str, Any] = {} if name in ("insertion", "parts") else {"classes": CLASSES}
+    with pytest.raises(MindshareError, match="layrs"):
+        getattr(mindshare, name)(base, "a ## b", layrs=0, **given)
+
+
 @pytest.mark.parametrize("path", [3, 3.5, None, ["a"], b"x"])
 def test_a_path_is_a_text_or_a_path(path: Any, base: mindshare.LoadedModel) -> None:
     found = mindshare.measure(base, "a ## b", classes=CLASSES)

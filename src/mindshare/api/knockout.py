@@ -103,6 +103,9 @@ def knockout(
 
     The tables: `effects`, one row per prompt and intervention, and `answers`.
     """
+    known = KnockoutDefinitions.__annotations__
+    for name in parts:
+        require_known(name, known, f"unknown part of a knock-out {name!r}")
     if parts.get("how") == "mean":
         parts = {**parts, **_means(models, prompts, parts)}  # type: ignore[typeddict-item]
     if not parts.get("screen"):
