@@ -280,7 +280,7 @@ def _sets(sets: Sets) -> str:
 def _named(names: tuple[str, ...]) -> str:
     """`3 (x, y, z)`, `200 (a, b, c, d, e, …)`"""
     more = ", …" if len(names) > _SHOWN else ""
-    return f"{len(names):,} ({', '.join(names[:_SHOWN])}{more})"
+    return f"{len(names):,} ({', '.join(map(str, names[:_SHOWN]))}{more})"
 
 
 class RedrawOptions(LookOptions, panel=RESULTS, role="apart"):

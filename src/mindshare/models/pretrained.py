@@ -181,8 +181,10 @@ def read_tokenizer(folder: Path, *, trust_remote_code: bool = False) -> Any:
             )
             tokenizer("a")  # settings of a wrong type show when they are used
             return tokenizer
-    # The tokenizers library raises plain Exception for a file it cannot parse.
-    except Exception as error:
+    # The tokenizers library raises plain Exception for a file it cannot parse, or panics.
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         raise ModelFileError(
             f"the tokenizer cannot be loaded: {_first_line(error)}",
             where=str(folder),

@@ -308,7 +308,8 @@ def parse_layers(text: str) -> frozenset[int]:
 
 def item_crc(digest: bytes, layers: str, whole: bool | int) -> int:
     """Of what decides which results an item has; it stands in the item's `info`."""
-    return zlib.crc32(b"%b %b %d" % (digest, layers.encode(), whole))
+    number = whole if isinstance(whole, int) else -1  # a damaged store may hold anything
+    return zlib.crc32(b"%b %b %d" % (digest, layers.encode(), number))
 
 
 def _info(text: str) -> dict[str, Any]:
