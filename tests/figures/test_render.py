@@ -75,6 +75,22 @@ def test_the_words_for_screen_readers_are_escaped() -> None:
     assert "<title>a &lt; b</title><desc>c &amp; d</desc>" in svg
 
 
+def test_characters_that_xml_lacks_are_drawn_as_marks() -> None:
+    """The renderer ends the whole process where it meets one, so it runs in one of its own."""
+    code = """
+from xml.dom.minidom import parseString
+from mindshare.figures import class_bars, render
+from tests.figures.samples import reading
+spec = class_bars(reading()).spec
+odd = "a\\x1b[31m\\x00\\ud800\\uffff"
+drawn = render.draw(spec | {"title": odd})
+drawn.png(), drawn.pdf()
+print(ascii(parseString(drawn.svg(title=odd, description=odd)).toxml()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.count(r"a\u241b[31m\u2400\ufffd\ufffd") >= 3  # the title, as text and twice
+
+
 def test_the_script_can_stand_in_a_page() -> None:
     assert "</script" not in render.script()
     assert "window.vegaEmbed" in render.script()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.cli.groups import Group, argument, option
-from mindshare.cli.sources import Source
+from mindshare.cli.sources import GivenSource
 from mindshare.cli.values import (
     heads_by_model,
     heads_to_hide,
@@ -396,7 +396,9 @@ class WeightsOptions(Group, panel=MODEL, role="command"):
     trust_remote_code: bool = TRUST
 
 
-class ComputeOptions(Source, WeightsOptions, RunOutput, BackendChoice, panel=RESULTS, role="apart"):
+class ComputeOptions(
+    GivenSource, WeightsOptions, RunOutput, BackendChoice, panel=RESULTS, role="apart"
+):
     """How models are loaded, where they run and where results go: of all commands that measure."""
 
     save_study: Path | None = option(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SOURCE = "The prompt (exactly one source)"
 
 
-class Source(Group):
+class GivenSource(Group):
     """What every group has that says where prompts come from; the roles of its options say so."""
 
     @property
@@ -37,7 +37,7 @@ class Source(Group):
         raise NotImplementedError
 
 
-class SourceOptions(Source, panel=SOURCE, role="prompts"):
+class SourceOptions(GivenSource, panel=SOURCE, role="prompts"):
     """Where prompts come from. What is below `marked` goes with `data` only."""
 
     text: str | None = option(None, "This text.", metavar="TEXT")
@@ -146,7 +146,7 @@ class PreviewSource(SourceOptions, panel=SOURCE, role="prompts"):
     limit: int = option(3, "Show the first N prompts of --data.", min=1)
 
 
-class PartsSource(Source, panel="The prompt, or several wordings of it", role="prompts"):
+class PartsSource(GivenSource, panel="The prompt, or several wordings of it", role="prompts"):
     """One prompt, or wordings of it that are compared."""
 
     text: tuple[str, ...] = option((), "This text; repeatable.", metavar="TEXT")

@@ -30,6 +30,7 @@ SCALE = 3  # PNG: 288 pixels an inch
 _LEVEL = 6  # of compression: 9 takes five times as long for files 7 % smaller
 _VIEW = re.compile(r' width="[\d.]+" height="[\d.]+" viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _PAPER = '<rect width="100%" height="100%" fill="white"/>'  # as Vega draws a background
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SIDE = re.compile(r'( (?:width|height)=)"([\d.]+)"')
 _DEFINED = re.compile(r'<(?:linearGradient|radialGradient|clipPath)[^>]* id="([^"]+)"')
 _TAG, _NAMED = re.compile(r"<[^>]+>"), re.compile(r'( id="|url\(#)([^")]+)(["\)])')
@@ -46,7 +47,8 @@ class Drawn:
         start, rest = self.bare.split(">", 1)
         # In inches: some programs take a pixel for a point.
         start = _SIDE.sub(lambda m: f'{m[1]}"{float(m[2]) / INCH:.5g}in"', start)
-        words = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
+        title, description = (escape(_drawable(text)) for text in (title, description))
+        words = f"<title>{title}</title><desc>{description}</desc>"
         return f'{start} role="img">{words}{rest}'
 
     def png(self, *, scale: float = SCALE) -> bytes:
@@ -74,9 +76,18 @@ def printed(style: Style) -> dict[str, Any]:
 def draw(spec: dict[str, Any]) -> Drawn:
     import vl_convert
 
-    drawn: str = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    drawn: str = vl_convert.vegalite_to_svg(_drawable(spec), allowed_base_urls=[])
     size = (spec.get("usermeta") or {}).get("mindshare")
     return Drawn(_fitted(_renumbered(drawn), **size) if size else _renumbered(drawn))
+
+
+def _drawable(part: Any) -> Any:
+    """The spec with marks for characters that XML has none for: the renderer ends the process."""
+    if isinstance(part, str):
+        return _NOT_XML.sub(lambda m: chr(0x2400 + ord(m[0])) if m[0] < " " else "\ufffd", part)
+    if isinstance(part, dict):
+        return {_drawable(key): _drawable(value) for key, value in part.items()}
+    return [_drawable(one) for one in part] if isinstance(part, list) else part
 
 
 def _fitted(svg: str, *, pixels: float, units: float) -> str:
