@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -174,6 +175,24 @@ def test_thread_count_changes_nothing_beyond_float_error() -> None:
             assert_same(blockwise.run(call, *asked), right, tokens=shape[3])
     finally:
         torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2])  # alone, one is a single product
+@pytest.mark.parametrize("tokens", [16, 48, 144])
+@pytest.mark.parametrize("classes", [1, 4])
+def test_company_changes_no_bit(kv_heads, tokens, classes) -> None:
+    shape = (3, kv_heads, kv_heads, tokens, 16, 16)
+    whole, (asked, weights) = call_of(shape), asked_of(shape)
+    visible = Causal(16, tokens, first_query=tokens - 16)  # few rows: one product has its own code
+    call = replace(whole, query=whole.query[:, :, -16:], visible=visible)
+    assert weights.columns is not None
+    assert weights.ids is not None
+    columns = weights.columns[..., :classes]
+    together = numbers(blockwise.run(call, asked, Weights(columns, ids=weights.ids)))
+    for row in range(3):
+        own = Weights(columns[row, None], ids=weights.ids[row, None])
+        alone = numbers(blockwise.run(call.row(row), asked, own))
+        assert [n for n, one in alone.items() if not torch.equal(one[0], together[n][row])] == []
 
 
 def test_fully_hidden_rows_stay_finite() -> None:

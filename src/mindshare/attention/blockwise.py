@@ -6,10 +6,15 @@ computed twice and memory grows linearly: one tile of `rows × keys` is all that
 How a tile is shaped (measured, 2 cores, AVX2, 9 heads of 64 over 3 KV heads, ratios to the vendor's
 fused kernel at 4,096 tokens): heads that share keys are stacked into the rows of one product of
 about 192 rows, and two such products go into a batched call, because the library spreads a batch
-evenly over threads and a single product badly (1.22 against 1.36 for all heads at once). The class
-product is separate, with its small matrix transposed: appended to the values it makes their product
-20 % slower, since its width is no longer a multiple of the vector unit's. Short prompts are all
-overhead: there, as many products as fit share one call.
+evenly over threads and a single product badly (1.22 against 1.36 for all heads at once). Short
+prompts are all overhead: there, as many products as fit share one call.
+
+Classes are summed apart: appended to the values they make that product 20 % slower, since its width
+is no longer a multiple of the vector unit's. They are the rows of the product, not its columns, and
+go lane by lane as all else does, so that each thread reads what it wrote. At 8,192 keys (AVX-512,
+MKL's strict mode) four classes take 0.27 ms of a tile's 4.4 that way, 0.43 as the columns of one
+product. A product with a vector is worst: 0.15 ms on one thread, and what follows is slower too,
+0.27 ms a tile in all at 4,096 tokens.
 
 What is not arithmetic costs as much as the classes do: fresh pages for every tile, so the layers of
 a pass share their buffers; keys copied for every band, so that is done once a call; masking by
@@ -130,7 +135,7 @@ class _Blockwise:
         return lanes.contiguous() if copied else lanes
 
     def _columns(self) -> torch.Tensor | None:
-        """[pair, lane, column, key]: transposed, see above."""
+        """[pair, lane, column, key]: rows of a product, see above."""
         if self.weights.columns is None:
             return None
         columns = self._by_pair(self.weights.columns.transpose(1, 2).to(self.kind).contiguous())
@@ -277,8 +282,7 @@ class _Blockwise:
         along = self.scratch.take("along", tile.products.shape, self.output)
         torch.bmm(outputs, values, out=along)
         along *= tile.products
-        columns = tile.of_products(self.columns[..., low:high]).transpose(1, 2)
-        return torch.bmm(along, columns) / (outputs * outputs).sum(-1, keepdim=True)
+        return self._over_keys(tile, along) / (outputs * outputs).sum(-1, keepdim=True)
 
     def _prompts(self, tile: _Tile) -> Iterator[tuple[int, slice, slice]]:
         """Each prompt of a tile: its row in the batch, its KV heads here, and their pairs."""
@@ -291,14 +295,12 @@ class _Blockwise:
             first += count
 
     def _masses(self, tile: _Tile) -> torch.Tensor:
+        return self._over_keys(tile, tile.products)
+
+    def _over_keys(self, tile: _Tile, rows: torch.Tensor) -> torch.Tensor:
+        """[product, row, column]: Σ_j rows[i,j]·columns[j]"""
         assert self.columns is not None
-        low, high = tile.band.low, tile.band.high
-        # Alone, all pairs share their columns: one product instead of many. It has the same bits,
-        # but for a single column (a product with a vector), where company would show.
-        if self.batch == 1 and (self.columns.shape[2] > 1 or not self.weights.shared):
-            return tile.attention.view(-1, high - low) @ self.columns[0, 0, :, low:high].T
-        columns = tile.of_products(self.columns[..., low:high])
-        return torch.bmm(tile.products, columns.transpose(1, 2))
+        return _sums(tile.of_products(self.columns[..., tile.band.low : tile.band.high]), rows)
 
     def _rows(self, tile: _Tile) -> AttentionRows:
         """A tile with its positions: queries [block, 1, token], as its axes are."""
@@ -314,16 +316,15 @@ class _Blockwise:
     def _distance(self, tile: _Tile) -> torch.Tensor:
         """Σ_j A·(i − j), counted from the band's first query f, so that float32 keeps its digits.
 
-        That is Σ_j A·(f − j) + (i − f)·Σ_j A: one product with a vector, since Σ_j A is 1 unless
-        learned sinks take a part. Every pass over a tile is paid for in memory: two of them cost
-        7 % of a call at 4,096 tokens, this one 4 %. As one more class it would cost as much, and
-        change the bits of the masses.
+        That is Σ_j A·(f − j) + (i − f)·Σ_j A, and Σ_j A is 1 unless learned sinks take a part. One
+        more class would be a little cheaper, and change the bits of the masses.
         """
         band = tile.band
         first = self.queries - band.start + band.low  # where `back` holds f − low
         back = self._back[first : first + band.high - band.low]
         ahead = torch.arange(band.stop - band.start, device=back.device).view(band.blocks, 1, -1)
-        mean = (tile.attention.view(-1, len(back)) @ back).view(tile.attention.shape[:-1])
+        mean = _sums(back.expand(len(tile.products), 1, -1), tile.products)
+        mean = mean.view(tile.attention.shape[:-1])
         return mean + (ahead if self.call.sinks is None else ahead * tile.attention.sum(-1))
 
     @cached_property
@@ -400,6 +401,17 @@ class _Blockwise:
         rows = rows.view(tile.pairs, band.blocks, self.group, band.tokens, *tail).transpose(1, 2)
         where = where[tile.chosen, :, band.start : band.stop]
         where.unflatten(2, (band.blocks, -1)).copy_(rows)
+
+
+def _sums(columns: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """[product, row, column]: Σ_j rows[i,j]·columns[j], of [product, column or row, key].
+
+    Never one product alone: then MKL takes other code, whose bits depend on the threads.
+    """
+    count = len(rows)
+    if count == 1 and rows.device.type == "cpu":
+        columns, rows = columns.expand(2, -1, -1), rows.expand(2, -1, -1)
+    return torch.bmm(columns, rows.transpose(1, 2))[:count].transpose(1, 2)
 
 
 def _zero_diagonal(tile: torch.Tensor, first: int) -> None:

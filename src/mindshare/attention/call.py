@@ -76,7 +76,6 @@ class Weights:
     columns: torch.Tensor | None = None  # [batch, key, column]: linear in the keys → `given`
     queries: torch.Tensor | None = None  # [batch, set, query]; None: one set, all real queries
     real: tuple[int, ...] | None = None  # how many queries of each row are no padding; None: all
-    shared: bool = False  # the pass could hold other prompts too: that must not show
     ids: torch.Tensor | None = None  # [batch, token] of the whole prompt, for what compares tokens
 
     def of_queries(self, count: int) -> torch.Tensor:
@@ -96,7 +95,6 @@ class TokenBatch:
     columns: torch.Tensor  # [batch, token, column]
     valid: torch.Tensor  # bool [batch, token]; padding is False
     queries: torch.Tensor | None = None  # [batch, set, token]; None: every valid token
-    shared: bool = False  # other prompts of this length could be in it, too
 
     @property
     def tokens(self) -> int:
@@ -130,7 +128,6 @@ class TokenBatch:
             columns=columns.to(device) if columns.shape[-1] else None,
             queries=queries,
             real=real,
-            shared=self.shared,
             ids=self.ids.to(device),
         )
 

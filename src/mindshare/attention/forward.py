@@ -113,7 +113,7 @@ def run_batch(
             if observer is not None:
                 observer(layer, call.row(row))
 
-    batch = _batch(jobs, length, request, shared=padded)
+    batch = _batch(jobs, length, request)
     observer = observe if any(observers) else None
     recorder = run_pass(model, batch, request, observer=observer, beginning=beginning)
     layers = dict(sorted(recorder.layers.items()))
@@ -135,7 +135,7 @@ def _observer(job: Job, kept: Mapping[str, Calls]) -> Observer | Rescaling | Non
     return keeping(kept[job.item]) if job.item in kept else None
 
 
-def _batch(jobs: Sequence[Job], length: int, request: Request, *, shared: bool) -> TokenBatch:
+def _batch(jobs: Sequence[Job], length: int, request: Request) -> TokenBatch:
     columns = [job.columns for job in jobs]
     if "mass" in request.statistics:  # one more column, the first token: the sink statistic
         first = [np.arange(len(job))[:, None] == 0 for job in jobs]
@@ -150,7 +150,6 @@ def _batch(jobs: Sequence[Job], length: int, request: Request, *, shared: bool) 
         columns=torch.from_numpy(np.stack([_filled(x, length, 0.0) for x in columns])),
         valid=torch.arange(length) < torch.tensor([len(job) for job in jobs])[:, None],
         queries=queries,
-        shared=shared,
     )
 
 
