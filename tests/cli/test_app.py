@@ -136,6 +136,20 @@ def test_a_stream_that_lacks_a_character_gets_its_escape() -> None:
     assert ran.stdout.isascii()
 
 
+@pytest.mark.parametrize("work", ["print", "threading.Timer(1, print, ['late']).start"])
+def test_the_end_waits_for_threads_and_tells_who_asked(work: str) -> None:
+    code = f"import atexit, threading; atexit.register(print, 'told'); ({work})(); {COMMAND[-1]}"
+    for asked, expected in (("--version", 0), ("no-such-command", 2)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, asked], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == expected
+        assert ("late" in done.stdout) == ("late" in work)
+        assert done.stdout.splitlines()[-1] == "told"
+        assert (package.__version__ in done.stdout) == (expected == 0)
+        assert "Traceback" not in done.stderr
+
+
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> None:
         raise ZeroDivisionError("one over nothing")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import subprocess
 import sys
+import weakref
 
 import pytest
+
+from mindshare.models.processor import uncollected
 
 SAME = """
 import torch
@@ -76,3 +80,41 @@ def test_memory_of_a_tensor_stays_with_the_process() -> None:
 def test_settings_of_the_environment_are_left_alone() -> None:
     kept, _ = freed("keep_memory()", MALLOC_ARENA_MAX="2")
     assert not kept
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_looked_for_afterwards_as_before(enabled: bool) -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+
+    made: list[weakref.ref[Cycle]] = []
+
+    @uncollected()
+    def fail() -> None:
+        assert not gc.isenabled()
+        made.append(weakref.ref(Cycle()))
+        raise ZeroDivisionError
+
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert gc.isenabled() == enabled
+        assert gc.get_freeze_count() == 0
+        gc.collect()
+        assert made[0]() is None
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_what_someone_froze_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with uncollected():
+            pass
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()

@@ -13,8 +13,10 @@ so that help is immediate. Nothing here computes attention.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -33,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = run(arguments)
     except KeyboardInterrupt:  # while modules were imported
         code = INTERRUPTED
+    if arguments is None:
+        _leave(code)
     sys.exit(code)
 
 
@@ -44,6 +48,19 @@ def _ready_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _leave(code: int) -> None:
+    """End the process at once, unless other threads are at work; whoever registered to be told of
+    its end is. To free every object that torch brings, one by one, takes 0.6 s.
+    """
+    if any(not thread.daemon for thread in threading.enumerate()[1:]):
+        return
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):  # closed
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -45,7 +45,7 @@ from mindshare.models.pretrained import (
     require_sane,
     step,
 )
-from mindshare.models.processor import strict_products
+from mindshare.models.processor import strict_products, uncollected
 from mindshare.models.reference import (
     Reference,
     is_adapter,
@@ -111,6 +111,7 @@ class _Parts:
 
 
 @checked
+@uncollected()
 def load(
     ref: str | Path,
     *,
@@ -144,6 +145,7 @@ def load(
     return _loaded(model, tokenizer, parts, str(ref))
 
 
+@uncollected()
 def load_tokenizer(
     ref: str | Path,
     *,
@@ -177,6 +179,7 @@ def describe(ref: str | Path, *, trust_remote_code: bool = False) -> AttentionFa
     return attention_facts(_config_of(_parts_of(ref, None, options), options))
 
 
+@uncollected()
 def check(
     ref: str | Path,
     *,
