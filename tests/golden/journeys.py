@@ -13,7 +13,7 @@ import io
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Travels:
         sys.argv = ["mindshare", *arguments]
         try:
             with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
-                ended = _main()()
+                ended = _main()(arguments)
         except SystemExit as stop:
             ended = stop.code
         finally:
@@ -100,11 +100,11 @@ def _two_threads() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _main() -> Callable[[], Any]:
+def _main() -> Callable[[Sequence[str]], Any]:
     """The function behind the command `mindshare`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     module, _, name = project["project"]["scripts"]["mindshare"].partition(":")
-    function: Callable[[], Any] = getattr(importlib.import_module(module), name)
+    function: Callable[[Sequence[str]], Any] = getattr(importlib.import_module(module), name)
     return function
 
 
