@@ -12,13 +12,14 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
 
 from mindshare.errors import OutputError
 from mindshare.facts.cells import ADDITIVE, Key, Number, Numbers, Place, charts_of, metadata
-from mindshare.facts.sentences import UNITS, measure_word, single, where, word
+from mindshare.facts.words import UNITS, inserted, name, phrase, single, where, word
 from mindshare.folders import MANIFEST, read_folder
 from mindshare.stats import MEASURES
 from mindshare_checker.claims import UNREAD_CLAIM, ClaimRead, read_claims
@@ -32,6 +33,13 @@ NO_CLASS = "it is not said which token class"
 _ORDERS = ("highest", "lowest", "most", "larger", "smaller")  # claims, too
 _QUOTED = 80  # characters of a sentence in a message
 _SLACK = 1e-9  # relative and absolute: rounding of binary floats
+_TELLING = {  # words of sentences and alt texts → the measure that numbers near them are of
+    "the compared classes' attention": "share",
+    "the average token": "lift",
+    "looked at": "mass",
+    "carried": "contribution",
+}
+_LOOKED_AT = ("mass", "contribution")  # in a table of uses, beside the effects
 _ALLOWED = "a .parquet or .csv file of a chart, or a folder of results"
 
 
@@ -374,6 +382,11 @@ class TableNumbers(Numbers):
         cells: dict[Key, Number] = {}
         for chart in charts:
             cells = chart.cells | cells
+        uses = None if isinstance(tables, pa.Table) else tables.get("uses")
+        for row, measure in product([] if uses is None else uses.to_pylist(), _LOOKED_AT):
+            if row[measure] is not None:
+                place = (measure, row["model"], row["layer"], row["head"])
+                cells[Key(*place, token_class=row["class"])] = Number(row[measure])
         return cls(cells, charts[0].measure, charts[0].about, charts[0].queries, tuple(charts))
 
     @property
@@ -383,10 +396,14 @@ class TableNumbers(Numbers):
         names = {name: Name(part, name) for part, words in named.items() for name in words}
         for alias, token_class in aliases(self.classes).items():
             names.setdefault(alias, Name("token_class", token_class))
-        measures = {
-            say(m): Name("measure", m) for say in (word, measure_word) for m in self.measures
-        }
-        return Vocabulary(names, measures)
+        says = (word, phrase) if self.conditions else (word,)
+        phrases = {say(m): Name("measure", m) for say in says for m in self.measures}
+        phrases |= {m.replace("_", " "): Name("measure", m) for m in self.measures}
+        phrases |= {w: Name("measure", m) for w, m in _TELLING.items() if m in self.measures}
+        for condition in self.conditions:
+            if inserted(condition) != name(condition):
+                phrases[inserted(condition)] = Name("condition", condition)
+        return Vocabulary(names, {words.casefold(): one for words, one in phrases.items()})
 
     def counts(self, what: str) -> list[int]:
         """How many layers, heads, prompts, … each chart shows; none if they are not counted."""

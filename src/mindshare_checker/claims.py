@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from mindshare.facts import Key, describe, largest, sentence
 from mindshare.facts.cells import charts_of
-from mindshare.facts.find import COMPARED, facts_of, ignored, levels, results
+from mindshare.facts.find import COMPARED, facts_of, levels, results
 from mindshare.facts.sentences import for_a_paper
 from mindshare.measures import MEASURES
 from mindshare_checker.text import Line, plain
@@ -24,10 +24,11 @@ from mindshare_checker.text import Line, plain
 # Words that turn a claim into its opposite, the longest first.
 _POLAR = re.compile(
     r"\b(?:does not differ significantly|do not differ significantly|does not differ|do not differ|"
-    r"by (?:less|more) than 10 %|(?:does not|do not) change|changes?|"
+    r"has no significant effect on|"
+    r"does not significantly change|does not change|changes?|"
     r"not significantly|is undecided|undecided|differs?|significantly|"
     r"highest|lowest|largest|smallest|higher|lower|larger|smaller|most|least|more|less|fewer|"
-    r"rises|falls|increases|decreases|raises|lowers|widens|narrows|only|still|gains?|loses?|up|down|high|low)(?!\w)",
+    r"rises|falls|increases|decreases|raises|lowers|widens|narrows|gains?|loses?|up|down|high|low)(?!\w)",
     re.IGNORECASE,
 )
 _CLAIM = re.compile(
@@ -77,7 +78,7 @@ def _sentences(tables: Mapping[str, pa.Table]) -> tuple[list[str], list[str]]:
     """What the tables support, with and without the model's name; and what else is said of them."""
     supported: list[str] = []
     for numbers in charts_of(tables):
-        facts = [*facts_of(numbers), *ignored(numbers)]
+        facts = facts_of(numbers)
         if numbers.conditions:
             for model, condition, measure in product(numbers.models, numbers.conditions, COMPARED):
                 key = Key(measure, model, condition=condition)

@@ -264,7 +264,7 @@ class _LineReader:
             return self._statement(str(sentence.cue), number, token, given, together=classes)
         what = "share" if number.percent else "difference" if "against" in given else "value"
         if _OF_ATTENTION.match(behind):
-            what, given = "value", given | {"measure": "mass"}
+            what, given = "value", {"measure": "mass"} | given
         return self._statement(what, number, token, given, times=bool(_TIMES.match(behind)))
 
     def _given(self, i: int, *, carried: bool = False) -> Given:

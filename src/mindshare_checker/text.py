@@ -35,10 +35,10 @@ class Name:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Written words → the names they stand for; `measures` are ordinary words, and never quoted."""
+    """Written words → the names they stand for; `phrases` of our own sentences are never quoted."""
 
     names: Mapping[str, Name] = field(default_factory=dict)
-    measures: Mapping[str, Name] = field(default_factory=dict)
+    phrases: Mapping[str, Name] = field(default_factory=dict)
 
     def tokens(self, text: str) -> list[Token]:
         """The names, layers, heads, numbers and cue words of a text, in order."""
@@ -54,7 +54,7 @@ class Vocabulary:
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         names = {word: _name_pattern(word) for word in self.names}
-        for word in self.measures:
+        for word in self.phrases:
             bare = rf"(?<!\bone\s)(?<!\w){_spaced(word)}(?!\w)"  # not "one factor per query"
             names[word] = f"{names[word]}|{bare}" if word in names else bare
         order = sorted(names, key=len, reverse=True)  # the longest that fits is meant
@@ -66,10 +66,10 @@ class Vocabulary:
         """The name behind what matched; letters in their own case first."""
         bare = " ".join(matched.split())
         bare = re.sub(rf"\s*\((?:{_COLOURS})\)$", "", bare, flags=re.I)
+        if bare.casefold() in self.phrases:
+            return self.phrases[bare.casefold()]
         if bare[0] in _QUOTES and bare not in self.names:
             bare = bare[1:-1]
-        elif bare.casefold() in self.measures:
-            return self.measures[bare.casefold()]
         folded = {word.casefold(): name for word, name in reversed(list(self.names.items()))}
         return self.names.get(bare) or folded.get(bare.casefold())
 
@@ -141,7 +141,7 @@ _WORDS = {  # what a word or two say about the numbers near them
     "cue_against": r"against(?=\s+\d)",  # the number of what was compared with
     "cue_p": r"p(?:_adjusted|_family|_value)?(?=\s*[<=]?\s*\d)",
     "cue_seed": r"seed",
-    "cue_choice": r"margin|effect(?=\s+[+\-−]?\d)|rank\s+correlation|"
+    "cue_choice": r"margin|(?:mean|effect)(?=\s+[+\-−]?\d)|(?:rank|Spearman)\s+correlation|"
     r"mean\s+(?:over|of)\s+the\s+(?:heads|layers)(?=\s+[\d−-])",
     "cue_change": r"by(?=\s+(?:less\s+than\s+|more\s+than\s+)?[~≈+\-−\d])|"
     r"differences?\s+(?:of|between)|differs?(?:\s+\w+)?\s+between|"

@@ -25,7 +25,8 @@ from mindshare.api.charts import Chart
 from mindshare.api.comparison import Comparison, Progress, compare
 from mindshare.facts.cells import Key, charts_of, metadata
 from mindshare.facts.find import claims, contrasted, facts_of
-from mindshare.facts.sentences import Sentence, count, sentence
+from mindshare.facts.sentences import Sentence, sentence
+from mindshare.facts.words import count
 from mindshare.figures import ClassBarsOptions, Figure, HeadMapOptions, class_bars, head_map
 from mindshare.naming import file_word, layer_ranges
 from mindshare.stats import averaged, contrast, estimate

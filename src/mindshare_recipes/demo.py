@@ -180,7 +180,7 @@ def finding(summary: Summary) -> str:
     space = summary.mean("space")
     side = "more" if (space.lift or 0) > 1 else "less"
     return (
-        f"In one map, whitespace gets {side} attention than its share of the tokens: "
+        f"In one map, whitespace gets {side} attention than an even spread would give it: "
         f"{100 * space.mass:.0f} % instead of {100 * (space.expected or 0):.0f} %."
     )
 

@@ -25,10 +25,10 @@ from mindshare.api.insertion import MAPS, insertion
 from mindshare.facts import Fact, Key, Number, Sentence, evidence, sentence
 from mindshare.facts.cells import EVENNESS, Cell, Numbers, charts_of
 from mindshare.facts.find import COMPARED, contrasted, level, levels, results
-from mindshare.facts.sentences import count, name, value, wheres
+from mindshare.facts.words import count, value, wheres
+from mindshare.facts.words import inserted as insertion_words
 from mindshare.figures import LineOptions, layer_lines
 from mindshare.models import LoadedModel, load
-from mindshare.naming import layer_ranges
 from mindshare.prompts import Prompt
 from mindshare.stats import contrast, estimate
 from mindshare.stats.response import compare
@@ -39,6 +39,7 @@ PROBLEMS = Path(__file__).with_name("problems.txt").read_text(encoding="utf-8").
 RUN, AGAINST = "/ *55", "random-sentence"
 HEADS, TOP = "0.0,0.1,0.7", 3  # the source draws heads 1, 2 and 8 of its first layer
 FIRST = 0  # the layer that the source draws
+KEPT = "the part of attention that the original prompt keeps"
 MOSTLY = 0.9  # of the new weights that one factor per query explains
 LENGTHS = ["/ *10,25,40,55,70", "? *55", "he *55"]
 PLACES = ["between", "start", "end", "random"]
@@ -130,8 +131,10 @@ def answers(chart: Chart) -> list[str]:
     facts.insert(1, found.evenness(None))  # right after the weight lost
     problems = len(pc.unique(conditions["prompt"]))
     few = "; too few to tell anything from chance" if problems < evidence.FEWEST else ""
-    versions = f"without an insertion, with {name(run)} and with {name(other)}"
-    method = f"{count(problems, 'word problem')}, each {versions}{few}."
+    versions = (
+        f"without an insertion, with {insertion_words(run)} and with {insertion_words(other)}"
+    )
+    method = f"Measured on {count(problems, 'word problem')}, each {versions}{few}."
     sentences = [sentence(fact) for fact in facts]
     return [method, *sentences, *found.mostly(), found.factor_against_retained()]
 
@@ -189,7 +192,8 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                yield Sentence(f"One factor per query explains more than {MOSTLY} in {at}.")
+                one = "multiplying each query's old attention by one factor"
+                yield Sentence(f"In {at}, {one} explains over {MOSTLY} of the new attention.")
 
     def factor_against_retained(self) -> Sentence:
         """By problem, in the layer of the source; the source's theory says that they are one."""
@@ -208,7 +212,8 @@ class _Findings:
         claims = {1: "is above", -1: "is below", 0: "does not differ significantly from"}
         claim = claims[side] if number.has_interval else "is compared with"
         difference = value(number, "factor", sign=True)
-        text = f"In layer {FIRST} the factor {claim} what is retained, λ: {difference}."
+        text = f"In layer {FIRST}, the factor that best rescales the old attention {claim} {KEPT}"
+        text = f"{text}: {difference}."
         return Sentence(text, (number,))
 
 
@@ -258,19 +263,19 @@ def with_run_hidden(loaded: LoadedModel, chart: Chart) -> tuple[Chart, list[str]
 def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list[str]:
     """What is left of the change, and the layers where hiding takes something of it away."""
     seen, unseen = (Number.from_row(row, "mean") for row in overall.to_pylist())
-    sizes = f"{value(unseen, 'divergence')}; in sight, of {value(seen, 'divergence')}"
+    sizes = f"{value(unseen, 'divergence')} instead of {value(seen, 'divergence', interval=False)}"
+    text = f"With {insertion_words(run)} hidden from later tokens, attention still changes"
     lines: list[str] = [
-        Sentence(
-            f"Hidden from every later token, {name(run)} leaves a divergence of {sizes}.",
-            (unseen, seen),
-        )
+        Sentence(f"{text}: Jensen–Shannon divergence {sizes}.", (unseen, seen)),
     ]
-    for side, words in ((-1, "nearer to"), (1, "further from")):
+    for side, words in ((-1, "closer to"), (1, "further from")):
         rows = [r for r in difference.to_pylist() if r["difference"] * side > 0]
         layers = [r["layer"] for r in rows if evidence.differs(Number.from_row(r, "difference"))]
-        at = f"layers {layer_ranges(layers)}" if layers else "no layer that can be told"
-        lines.append(f"Hiding it brings attention {words} that without it in {at}.")
-    return [*lines, "What is left is distance: later tokens stand further from the first ones."]
+        at = wheres([(layer, None) for layer in layers], difference.num_rows)
+        hiding = f"Hiding the inserted tokens brings attention {words} what it was without them"
+        lines += [f"{hiding} in {at}."] if layers else []
+    left = "later tokens still stand further from the first ones"
+    return [*lines, f"What hiding the inserted tokens leaves is the effect of distance: {left}."]
 
 
 def divergences(

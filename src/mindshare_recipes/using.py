@@ -17,7 +17,7 @@ from mindshare.api.candidates import Loading
 from mindshare.api.charts import Chart
 from mindshare.api.knockout import knockout
 from mindshare.facts.cells import Number
-from mindshare.facts.sentences import count, value, where
+from mindshare.facts.words import count, value, where
 from mindshare.stats import Resampling, estimate
 from mindshare.stats.uses import RANK_CORRELATION
 from mindshare_recipes.maps import ACTIONS, prompt, samples

@@ -72,27 +72,27 @@ def test_heads_by_name_and_heads_that_change_most(two: Chart) -> None:
     most = sorted(changes, key=lambda head: -changes[head])[:3]
     assert set(heads_drawn(two, "profiles_top_B")) == set(most)
     (said,) = [sentence for sentence in two.findings if "change most" in sentence]
-    first, second, third = (f"{layer}.{head}" for layer, head in most)
+    first, second, third = (f"L{layer}H{head}" for layer, head in most)
     assert said.startswith("B: ")
     assert said.endswith(f": {first}, {second} and {third}.")
 
 
 def test_sentences_count_as_the_pictures_do(base: LoadedModel) -> None:
-    heads: list[tuple[float, ...]] = []
+    heads: list[list[int]] = []
     layers: list[int] = []
     for labels in ("zero-based", "one-based"):
         chart = insertion(base, PROMPTS, insert="/ *3", labels=labels, **QUICK)
         (most,) = [said for said in chart.findings if "change most" in said]
-        heads.append(tuple(float(head) for head in re.findall(r"\d+\.\d+", most)))
-        (factor,) = [said for said in chart.findings if "once per query" in said]
+        heads.append([int(n) for n in re.findall(r"[LH](\d+)", most)])
+        (factor,) = [said for said in chart.findings if "by one factor" in said]
         layers.append(int(factor.rstrip(".").split(" in layer ")[1]))
-    assert heads[1] == pytest.approx([head + 1.1 for head in heads[0]])
+    assert heads[1] == [n + 1 for n in heads[0]]
     assert layers == [0, 1]
 
 
 def test_tokens_that_merge_are_in_the_notes(two: Chart) -> None:
     """Once for all versions, with the numbers of each."""
-    (note,) = [note for note in two.notes if "original tokens are cut differently" in note]
+    (note,) = [note for note in two.notes if "original tokens are tokenized differently" in note]
     assert {number.cell.table for number in note.numbers} == {"conditions_B"}
     lost = sum(two.tables["conditions_B"]["n_unmatched"].to_pylist())
     assert sum(number.value for number in note.numbers) == lost

@@ -64,8 +64,7 @@ def test_two_wordings_stand_side_by_side_with_the_difference(folders: dict[str, 
     assert rows["long", "Notes"]["difference"] is None
     assert {figure.name for figure in chart.figures} == {"parts", "text_long", "text_short"}
     assert any(
-        "only long has Notes" in sentence.lower().replace("notes", "Notes")
-        for sentence in chart.findings
+        "only “long” has the part “notes”" in sentence.lower() for sentence in chart.findings
     )
 
 

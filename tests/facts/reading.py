@@ -14,8 +14,14 @@ _STATED = re.compile(r"(?<![\w.])[+−]?\d+\.\d+(?:e−?\d+)?")
 
 
 def stated(text: str) -> list[str]:
-    """The decimal numbers of a sentence; names in quotes and heads (layer.head) are none."""
-    return _STATED.findall(re.sub(r"“[^”]*”|change most, by .*", "", text))
+    """The decimal numbers of a sentence; names in quotes are none."""
+    return _STATED.findall(re.sub(r"“[^”]*”", "", text))
+
+
+def told(text: str) -> tuple[int, int]:
+    """(words, numbers) of a sentence, its interval one number and no word; no layers and counts."""
+    plain = re.sub(r"≈?\[[^\]]*\]", "", text)
+    return len(plain.split()), len(stated(plain)) + ("[" in text)
 
 
 def is_carried(word: str, sentence: Sentence) -> bool:

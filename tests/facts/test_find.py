@@ -58,8 +58,10 @@ def test_a_class_that_few_of_many_prompts_have_supports_nothing(have: int, told:
 
 @pytest.mark.parametrize("layers", [4, 30])
 def test_noise_supports_hardly_anything(layers: int) -> None:
+    """But that classes of many tokens get less than their size, which was made so."""
+    made = Made(layers=range(layers), noise=0.3, layered=False)
     noisy = [
-        claims(found(Made(layers=range(layers), noise=0.3, layered=False, seed=seed)))
+        [f for f in claims(found(replace(made, seed=seed))) if f.kind != "ignored"]
         for seed in range(20)
     ]
     assert sum(bool(one) for one in noisy) <= 3
@@ -105,13 +107,14 @@ def test_a_model_and_itself_differ_by_less_than_a_tenth() -> None:
     assert not of(facts, "change")
 
 
-def test_a_small_difference_is_called_small_however_sure_it_is() -> None:
-    """Significant, but under a tenth of the mean: never more in one text and alike in another."""
+def test_what_is_significant_differs_however_small_it_is() -> None:
+    """Under a tenth of the mean: titles of maps and findings count the same cells."""
     tables = class_tables(Made(prompts=24, layered=False, noise=0.001, effect={"star": 0.001}))
     facts = find(tables)
-    (one,) = of(facts, "equivalent", token_class="star")
+    (one,) = of(facts, "change", token_class="star")
     assert all(number.p is not None and number.p < 0.05 for number in one.numbers)
-    assert not of(facts, "change")
+    assert all(abs(number.value) < 0.1 * 0.05 for number in one.numbers)
+    assert not of(facts, "equivalent", token_class="star")
 
 
 def test_a_planted_trend_is_found() -> None:
@@ -145,11 +148,11 @@ def test_a_class_of_many_tokens_can_lead_by_their_number() -> None:
     made = Made(models=("Base",), layered=False, noise=0.02, effect={"space": 0.1})
     facts = found(made)
     (lead,) = of(facts, "lead")
-    (one,) = [one for one in of(facts, "misleading") if one.side < 0]
+    (one,) = of(facts, "ignored", token_class="space")
     assert one.subject == Key("lift", "Base", token_class="space")
     assert (lead.subject.token_class, len(lead.places), len(one.places)) == ("space", 4, 4)
     assert all(lift.value < 1 for lift in one.numbers)
-    assert not of(found(made, "share"), "misleading")  # there is no lift beside a share
+    assert not of(found(made, "share"), "ignored")  # there is no lift beside a share
 
 
 def test_heads_are_ranked_by_the_same_rule_as_layers() -> None:

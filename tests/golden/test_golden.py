@@ -13,7 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from .found import Found
+from tests.facts.forty import sentences
+from tests.facts.reading import is_carried, looked_up, stated, told
+
+from .found import Found, Tables
 from .journeys import JOURNEYS, SLOW, Travels
 from .pins import close, differences, pin_figure, pin_table
 from .write import EXPECTED, KINDS, expected
@@ -89,3 +92,26 @@ def test_fact(travels: Travels, journey: str, name: str) -> None:
     found = travels.of(journey)
     old, new = expected(journey)["facts"][name], found.facts[name]
     assert close(old, new, rtol=found.rtol, atol=found.atol), f"{old} was, {new} is"
+
+
+SAID = ("shares", "shares_measures", "head_map", "insert", "insert_pair", "knockout")
+
+
+@pytest.mark.parametrize("journey", SAID)
+def test_every_sentence_is_short_and_its_numbers_are_in_their_cells(
+    travels: Travels, journey: str
+) -> None:
+    folders: dict[str, Tables] = {}
+    for path, table in travels.of(journey).tables.items():
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, {})[name] = table
+    for tables in folders.values():
+        for _, text in sentences(tables):
+            words, numbers = told(text)
+            assert words <= 30, text
+            assert numbers <= 3, text
+            assert [word for word in stated(text) if not is_carried(word, text)] == [], text
+            for number in text.numbers:
+                assert number.cell is not None, text
+                if number.cell.column in ("mean", "difference") and number.cell.table in tables:
+                    assert looked_up(number, tables) == number.value, text

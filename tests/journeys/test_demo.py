@@ -75,7 +75,7 @@ def test_what_is_said_of_one_map_is_in_its_table(ran: Ran, place: Path) -> None:
     frame = pq.read_table(place / "map" / "mass_smollm2.parquet").to_pandas()
     means = frame.groupby("class")[["mass", "expected"]].mean()  # over layers and heads
     said = re.search(
-        r"(\w+) gets (less|more) attention than its share of the tokens: "
+        r"(\w+) gets (less|more) attention than an even spread would give it: "
         r"(\d+) % instead of (\d+) %",
         " ".join(ran.stdout.split()),
     )

@@ -181,19 +181,19 @@ def test_a_planted_change_is_told_where_it_is() -> None:
     method, answer, *rest = said(24, star=0.2)
     assert "24 held-out maps" in method
     assert answer.startswith(
-        "In the mean of layers 2–3, the attention share of maps differs by less than"
+        "In the mean of layers 2–3, attention to maps tokens is nearly the same"
     )
     (star,) = [s for s in rest if " star " in s]
-    assert star.startswith("tuned gives star more attention than base in layers 2–3")
+    assert star.startswith("tuned gives star tokens more attention than base in layers 2–3")
     assert not any("hash" in s or "space" in s for s in rest)  # what says nothing is left out
 
 
 def test_maps_that_get_more() -> None:
     _, answer, *rest = said(12, maps=0.2)
-    assert "tuned gives maps more attention than base: +0.2" in answer
+    assert "tuned gives maps tokens more attention than base: +0.2" in answer
     layers, heads = [s for s in rest if " maps " in s]
-    assert "in layers 2–3, most strongly in layer" in layers
-    assert "in 6 of 12 heads, most strongly in layer" in heads
+    assert "in layers 2–3; largest gap in layer" in layers
+    assert "in 6 of 12 heads; largest gap in layer" in heads
     for sentence in (answer, layers, heads):
         (number,) = sentence.numbers  # type: ignore[attr-defined]
         assert number.value == pytest.approx(0.2, abs=0.03)
@@ -204,6 +204,5 @@ def test_maps_that_get_more() -> None:
 def test_few_maps_are_not_tested(maps: int) -> None:
     method, answer = said(maps, star=0.2)
     assert "nothing can be told from chance" in method
-    assert f"with {maps} prompt" in answer
-    assert "can't be tested" in answer
+    assert f"untested: {maps} prompt" in answer
     assert "[" not in answer

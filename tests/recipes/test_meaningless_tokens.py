@@ -78,15 +78,18 @@ def one(said: list[str], *words: str) -> str:
 
 def test_weight_lost_and_where() -> None:
     said = answers(chart(amplitude=0.5, peak_ratio=1.25))
-    assert "receive less attention: 0.500 times as much as without it [0.500, 0.500]" in said[1]
-    assert "less" in one(said, "tokens receive", "in layer 0:")
-    assert "less" in one(said, "receive", "both layers")
-    assert "1.25 times" in one(said, "most attended original token receives more attention:")
+    assert (
+        "lowers the attention on the original prompt: 0.500 times what it was [0.500, 0.500]"
+        in said[1]
+    )
+    assert "lowers" in one(said, "on the original prompt", "in layer 0:")
+    assert "lowers" in one(said, "on the original prompt", "both layers")
+    assert "1.25 times" in one(said, "raises the attention on the prompt's most attended token:")
     noisy = np.random.default_rng(0).normal(1.0, 0.3, (24, 1, 1, 1))
     said = answers(chart(amplitude=noisy, peak_ratio=1.0))
-    nulls = [one for one in said if "significantly more or less attention" in one]
-    assert sum("original tokens" in one for one in nulls) == 2
-    assert not any("tokens receive" in sentence and "both layers" in sentence for sentence in said)
+    nulls = [one for one in said if "does not significantly change" in one]
+    assert sum("original prompt" in one for one in nulls) == 2
+    assert not any("original prompt" in sentence and "both layers" in sentence for sentence in said)
 
 
 def test_few_problems_are_told_without_a_side() -> None:
@@ -94,41 +97,46 @@ def test_few_problems_are_told_without_a_side() -> None:
     assert "3 word problems" in said[0]
     assert "too few" in said[0]
     assert "0.500 times" in said[1]
-    claims = ("less attention", "significant", "more even", "is lower", "[")
+    claims = ("lowers", "significant", "more even", "is lower", "[")
     assert not any(word in " ".join(said[1:]) for word in claims)
 
 
 def test_evenness_is_compared_with_the_random_sentence() -> None:
     uneven = np.array([0.9, 0.5]).reshape(1, 2, 1, 1)
     more = answers(chart(weight_evenness=uneven))
-    assert "is more even than inside “random sentence” (evenness 0 to 1): +0.400" in more[2]
+    assert (
+        "more evenly over 55 copies of “/” than over a random sentence (evenness 0 to 1): +0.400"
+        in more[2]
+    )
     assert "in layer 0: +0.400" in one(more, "more even", "in layer 0")
     less = answers(chart(weight_evenness=1.4 - uneven))
-    assert sum("is less even" in sentence for sentence in less) == 2
+    assert sum("less evenly" in sentence for sentence in less) == 2
     same = answers(chart(weight_evenness=0.7))
     assert sum("not differ significantly" in s and "evenness" in s.lower() for s in same) == 2
 
 
 def test_the_factor_is_set_beside_lambda() -> None:
     said = answers(chart(affine_r2=0.8, affine_r2_after=1.0, factor=0.6, retained=0.5))
-    assert "0.800 in layer 0" in one(said, "once per query explains 0.800")
-    assert "is above what is retained, λ: +0.100" in said[-1]
-    assert "the original tokens 0.500 [0.500, 0.500]" in one(said, "later tokens still give")
+    assert "0.800 in layer 0" in one(said, "by one factor explains 0.800")
+    assert "is above the part of attention that the original prompt keeps: +0.100" in said[-1]
+    kept = one(said, "the original prompt keeps 0.500")
+    assert kept.endswith("of later tokens' attention [0.500, 0.500].")
     assert said[-1].numbers[0].value == pytest.approx(0.1)  # type: ignore[attr-defined]
 
 
 def test_layers_are_named_by_their_intervals() -> None:
     amplitude = np.array([0.5, 1.5]).reshape(1, 1, 2, 1)
     said = answers(chart(amplitude=amplitude, affine_r2=np.array([0.95, 0.2]).reshape(1, 1, 2, 1)))
-    assert sum(s.endswith("receive less attention in layer 0.") for s in said) == 1
-    assert sum(s.endswith("receive more attention in layer 1.") for s in said) == 1
-    assert "One factor per query explains more than 0.9 in layer 0." in said
+    assert one(said, "lowers the attention on the original prompt in layer 0.")
+    assert one(said, "raises the attention on the original prompt in layer 1.")
+    assert one(said, "In layer 0", "by one factor explains over 0.9 of the new attention.")
 
 
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    assert sum("changes 6 of 6 heads; all are damped" in sentence for sentence in said) == 2
+    less = "of 6 of 6 heads; all are now giving the original prompt less attention"
+    assert sum(less in sentence for sentence in said) == 2
 
 
 def test_problems_are_many_distinct_and_short() -> None:
@@ -183,6 +191,6 @@ def test_the_hidden_run_is_drawn_and_said(small: LoadedModel, inserted: Chart) -
     assert chart.figures[-1].name == "run_hidden"
     rows = chart.tables["by_layer_hidden"].to_pylist()
     assert [row["condition"] for row in rows][::2] == ["/ ×9", "/ ×9, hidden"]
-    assert "leaves a divergence of" in said[0]
-    assert len(said) == 4
+    assert "9 copies of “/” hidden from later tokens" in said[0]
+    assert said[-1].startswith("What hiding the inserted tokens leaves")
     assert all(len(sentence.split()) <= 25 for sentence in said)

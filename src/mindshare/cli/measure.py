@@ -312,7 +312,7 @@ def _show_chart(chart: Chart, folder: Path, formats: Sequence[str], *, quiet: bo
 def largest_lines(table: pa.Table) -> Iterator[str]:
     """The largest differences between two models, one line each."""
     from mindshare.facts.cells import Number
-    from mindshare.facts.sentences import count, value, where, written
+    from mindshare.facts.words import count, value, where, written
 
     for i, row in enumerate(table.to_pylist()):
         if i == 0:

@@ -31,20 +31,17 @@ from mindshare.facts.find import (
     Fact,
     claims,
     facts_of,
-    ignored,
     largest,
     results,
     top_heads,
 )
-from mindshare.facts.sentences import (
+from mindshare.facts.sentences import Sentence, for_a_paper, sentence
+from mindshare.facts.words import (
     APPROXIMATE,
-    Sentence,
     count,
-    for_a_paper,
     listed,
     name,
     names,
-    sentence,
     value,
     where,
     wheres,
@@ -125,7 +122,9 @@ def in_short(tables: Tables, *, groups: Groups | None = None) -> tuple[Sentence,
     said += [for_a_paper(fact) for fact in changes[:1]]
     if not several:
         said += [sentence(f) for f in facts if f.kind in ("lead", "extremes")][:IN_SHORT]
-    said += [sentence(fact, several=True) for numbers in charts for fact in ignored(numbers)]
+    for model in charts[0].models:
+        ignored = (f for f in facts if f.kind == "ignored" and f.subject.model == model)
+        said += [sentence(fact, several=True) for fact in ignored][:1]
     return tuple(dict.fromkeys(said or [_nothing(charts[0])]))
 
 
@@ -163,7 +162,7 @@ def alignment_notes(tables: Tables) -> tuple[Sentence, ...]:
         return ()
     lost = int(sum(number.value for number in numbers))
     which = versions[0] if len(versions) == 1 else f"{len(versions)} insertions"
-    cut = "original tokens are cut differently next to the insertion, and left out"
+    cut = "original tokens are tokenized differently next to the insertion, and left out"
     return (Sentence(f"{which}: {lost:,} of {lost + matched:,} {cut}.", numbers),)
 
 
@@ -228,11 +227,6 @@ def interpretation(numbers: Numbers, claimed: Sequence[Fact]) -> Iterator[str]:
     """What the numbers and the claims made from them can't show."""
     if not claimed:
         yield NO_CLAIM
-    misled = dict.fromkeys(
-        fact.subject.token_class or "" for fact in claimed if fact.kind == "misleading"
-    )
-    if misled:
-        yield f"The attention share alone would mislead about {names(misled)}: see the lift."
     if not numbers.by_head and not numbers.conditions:
         yield "Single heads can do what their mean does not show."
     which = "these prompts" if numbers.n_prompts > 1 else "this prompt"

@@ -152,12 +152,21 @@ def _trend(subject: Key, series: Mapping[Place, Number], comparisons: int) -> It
 
 def contrasted(key: Key, number: Number) -> Fact:
     """What the test says of one paired difference; `untested` where there are too few prompts."""
-    at, test = {key.place: number}, Test("max-T", len(EVENNESS))
-    if not number.has_interval:
-        return Fact("untested", key, 0, (key.place,), (number,), 1)
-    if not differs(number):
-        return _fact("not_significant", key, at, 0, of=1, test=test)
-    return _fact("change", key, at, 1 if number.value > 0 else -1, of=1, test=test)
+    untested = Fact("untested", key, 0, (key.place,), (number,), 1)
+    return next(_by_result(key, {key.place: number}, len(EVENNESS)), untested)
+
+
+def _sides(
+    kind: str, subject: Key, series: Mapping[Place, Number], middle: float, comparisons: int
+) -> list[Fact]:
+    """The places whose means lie below the middle, and those whose means lie above it."""
+    sides = {p: beyond(n, middle, comparisons=comparisons) for p, n in series.items()}
+    test = Test("intervals", comparisons)
+    return [
+        _fact(kind, subject, found, side, of=len(series), test=test)
+        for side in (-1, 1)
+        if (found := {p: n for p, n in series.items() if sides[p] == side})
+    ]
 
 
 # Token classes.
@@ -178,100 +187,66 @@ def _class_facts(numbers: Numbers) -> list[Fact]:
             series = numbers.series(fact.subject)
             layers = {p: n for p, n in series.items() if p[0] is not None}
             facts += _trend(fact.subject, layers, len(subjects))
-        facts += _misleading(numbers)
+        facts += _ignored(numbers) if numbers.measure == "mass" else []
     return [*facts, *changes["equivalent"], *changes["not_significant"]]
 
 
 def _changes(numbers: Numbers, classes: Sequence[str | None]) -> Iterator[Fact]:
-    """How model b differs from model a in each class: by little, more, less, or not to be told."""
+    """How model b differs from model a in each class: more, less, by little, or not to be told."""
     comparisons = len(numbers.pairs) * len(classes) * len(numbers.places)
-    tests = {"equivalent": Test("equivalence", comparisons)}
     for (a, b), token_class in product(numbers.pairs, classes):
         subject = Key(numbers.measure, b, token_class=token_class, against=a)
-        series = numbers.series(subject)
-        results: dict[tuple[str, int], dict[Place, Number]] = {}
-        for place, number in series.items():
-            # First, whatever its sign: what is called small is not called more elsewhere.
-            if equivalent(number, comparisons=comparisons):
-                result = ("equivalent", 0)
-            elif not number.has_interval:  # too few prompts, or all equal: nothing is said
-                continue
-            elif differs(number):
-                result = ("change", 1 if number.value > 0 else -1)
-            else:
-                result = ("not_significant", 0)
-            results.setdefault(result, {})[place] = number
-        for (kind, side), found in results.items():
-            test = tests.get(kind, Test("max-T", comparisons))
-            yield _fact(kind, subject, found, side, of=len(series), test=test)
+        yield from _by_result(subject, numbers.series(subject), comparisons)
+
+
+def _by_result(subject: Key, series: Mapping[Place, Number], comparisons: int) -> Iterator[Fact]:
+    """Paired differences, by what the test says of them."""
+    tests = {"equivalent": Test("equivalence", comparisons)}
+    results: dict[tuple[str, int], dict[Place, Number]] = {}
+    for place, number in series.items():
+        if differs(number):  # however small: titles, dots and tables count the same cells
+            result = ("change", 1 if number.value > 0 else -1)
+        elif subject.condition is None and equivalent(number, comparisons=comparisons):
+            result = ("equivalent", 0)
+        elif not number.has_interval:  # too few prompts, or all equal: nothing is said
+            continue
+        else:
+            result = ("not_significant", 0)
+        results.setdefault(result, {})[place] = number
+    for (kind, side), found in results.items():
+        test = tests.get(kind, Test("max-T", comparisons))
+        yield _fact(kind, subject, found, side, of=len(series), test=test)
 
 
 def _leads(numbers: Numbers) -> Iterator[Fact]:
     """Places of a model where one class has clearly more than every other."""
-    test = _ranking_test(numbers)
-    for model in numbers.models:
+    models, places = numbers.models, numbers.places
+    test = Test("intervals", len(models) * len(places) * pairs(len(numbers.named)))
+    for model in models:
         leads: dict[str, dict[Place, Number]] = {}
-        for place in numbers.places:
-            for token_class, number in _first(numbers, model, place, most=True):
-                leads.setdefault(token_class, {})[place] = number
+        for place in places:
+            means = numbers.among(
+                {c: Key(numbers.measure, model, *place, token_class=c) for c in numbers.named}
+            )
+            first = max(means, key=lambda c: means[c].value, default="")
+            if len(means) > 1 and not rivals(means, first, comparisons=test.comparisons):
+                leads.setdefault(first, {})[place] = means[first]
         for token_class, found in leads.items():
             subject = Key(numbers.measure, model, token_class=token_class)
-            yield _fact("lead", subject, found, 1, of=len(numbers.places), test=test)
+            yield _fact("lead", subject, found, 1, of=len(places), test=test)
 
 
-def _ranking_test(numbers: Numbers) -> Test:
-    of_classes = pairs(len(numbers.named))
-    return Test("intervals", len(numbers.models) * len(numbers.places) * of_classes)
+def _ignored(numbers: Numbers) -> Iterator[Fact]:
+    """The classes that get less than their size in most layers, each model's least first.
 
-
-def _first(
-    numbers: Numbers, model: str, place: Place, *, most: bool
-) -> Iterator[tuple[str, Number]]:
-    """The class that is told to have more (or less) than each of the others here, if any."""
-    means = numbers.among(
-        {c: Key(numbers.measure, model, *place, token_class=c) for c in numbers.named}
-    )
-    if len(means) < 2:
-        return
-    first = (max if most else min)(means, key=lambda c: means[c].value)
-    if not rivals(means, first, comparisons=_ranking_test(numbers).comparisons):
-        yield first, means[first]
-
-
-def _misleading(numbers: Numbers) -> Iterator[Fact]:
-    """A class with the most mass but less than uniform attention gives it, or the reverse."""
-    if numbers.measure != "mass":
-        return
-    test = _ranking_test(numbers)
-    lifts: dict[tuple[Key, int], dict[Place, Number]] = {}
-    for model, place, most in product(numbers.models, numbers.places, (True, False)):
-        for token_class, _ in _first(numbers, model, place, most=most):
-            subject, side = Key("lift", model, token_class=token_class), -1 if most else 1
-            lift = numbers.get(subject.at(place))
-            if lift is None:
-                continue
-            if beyond(lift, 1.0, comparisons=test.comparisons) == side:
-                lifts.setdefault((subject, side), {})[place] = lift
-    for (subject, side), found in lifts.items():
-        yield _fact("misleading", subject, found, side, of=len(numbers.places), test=test)
-
-
-def ignored(numbers: Numbers) -> Iterator[Fact]:
-    """Of each model, the class that gets least for its size, if that is so in most layers."""
-    if numbers.measure != "mass" or numbers.by_head:
-        return
-    asked = max(1, len(numbers.models) * len(numbers.named) * len(numbers.places))
+    One that leads may be among them: it has many tokens.
+    """
+    asked = len(numbers.models) * len(numbers.named) * len(numbers.places)
     for model in numbers.models:
-        found: list[Fact] = []
-        for token_class in numbers.named:
-            subject = Key("lift", model, token_class=token_class)
-            series = numbers.series(subject)
-            low = {p: n for p, n in series.items() if beyond(n, 1, comparisons=asked) < 0}
-            if 2 * len(low) > len(series):
-                test = Test("intervals", asked)
-                found.append(_fact("ignored", subject, low, -1, of=len(numbers.places), test=test))
-        if found:
-            yield min(found, key=lambda fact: min(number.value for number in fact.numbers))
+        keys = [Key("lift", model, token_class=c) for c in numbers.named]
+        found = [f for key in keys for f in _sides("ignored", key, numbers.series(key), 1.0, asked)]
+        most = [f for f in found if f.side < 0 and 2 * len(f.places) > f.of]
+        yield from sorted(most, key=lambda fact: min(number.value for number in fact.numbers))
 
 
 # Knock-outs.
@@ -279,27 +254,17 @@ def ignored(numbers: Numbers) -> Iterator[Fact]:
 
 def _effect_facts(numbers: Numbers) -> list[Fact]:
     """Where hiding a class changes the answer, where nothing can be told, and models in pairs."""
-    subjects = [
-        Key(numbers.measure, m, token_class=c) for m in numbers.models for c in numbers.named
-    ]
-    facts = [fact for subject in subjects for fact in _effects(numbers, subject, len(subjects))]
+    keys = [Key(numbers.measure, m, token_class=c) for m in numbers.models for c in numbers.named]
+    facts: list[Fact] = []
+    for key in keys:
+        series = numbers.series(key)
+        asked = len(keys) * len(series)
+        tested = {p: n for p, n in series.items() if testable(n)}
+        none = _fact("no_effect", key, tested, 0, of=len(tested), test=Test("intervals", asked))
+        facts += _sides("effect", key, series, 0.0, asked) or ([none] if tested else [])
     facts.sort(key=lambda f: (f.kind == "no_effect", -abs(f.farthest[1].value)))
     changes = list(_changes(numbers, numbers.named))
     return [*facts, *sorted(changes, key=lambda f: f.kind != "change")]
-
-
-def _effects(numbers: Numbers, subject: Key, subjects: int) -> Iterator[Fact]:
-    """The places where hiding the class costs the answer something, or gives it something."""
-    series = numbers.series(subject)
-    test = Test("intervals", subjects * len(series))
-    sides = {p: beyond(n, 0.0, comparisons=test.comparisons) for p, n in series.items()}
-    for side in (-1, 1):
-        found = {p: n for p, n in series.items() if sides[p] == side}
-        if found:
-            yield _fact("effect", subject, found, side, of=len(series), test=test)
-    tested = {p: n for p, n in series.items() if testable(n)}
-    if tested and not any(sides.values()):
-        yield _fact("no_effect", subject, tested, 0, of=len(tested), test=test)
 
 
 # Insertions.
@@ -310,13 +275,12 @@ def _insertion_facts(numbers: Numbers) -> list[Fact]:
     layered = [key for key in every if key.condition in numbers.conditions[:LAYERED]]
     levels = [level(numbers, replace(k, measure=m)) for k, m in product(every, COMPARED)]
     # The first condition against each of the others, over all heads.
-    differences = [(k, n) for k, n in numbers.cells.items() if k.against and n.has_interval]
-    changes = [contrasted(key, number) for key, number in differences]
+    compared = dict.fromkeys(replace(k, layer=None, head=None) for k in numbers.cells if k.against)
+    changes = [f for k in compared for f in _by_result(k, numbers.series(k), len(EVENNESS))]
     return [
         *(fact for fact in levels if fact is not None and fact.side),
         *(fact for fact in changes if fact.kind == "change"),
         *_layers(numbers, layered),
-        *_depth(numbers, layered),
         *(fact for key in layered for fact in _responding(numbers, key, len(every))),
         *_models(numbers),
         *(fact for fact in changes if fact.kind == "not_significant"),
@@ -342,34 +306,19 @@ def level(numbers: Numbers, subject: Key) -> Fact | None:
 def levels(numbers: Numbers, subject: Key, middle: float) -> list[Fact]:
     """The layers whose means lie below, and those whose means lie above the middle."""
     series = numbers.series(subject, heads=False)
-    of = len(series)
-    sides = {p: beyond(n, middle, comparisons=of) for p, n in series.items()}
-    return [
-        _fact("levels", subject, found, side, of=of, test=Test("intervals", of))
-        for side in (-1, 1)
-        if (found := {p: n for p, n in series.items() if sides[p] == side})
-    ]
+    return _sides("levels", subject, series, middle, len(series))
 
 
 def _layers(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
-    """The layers where a measure is highest or lowest, if one of them stands out."""
+    """The layers where a measure is highest or lowest, if one stands out; what rises or falls."""
     for key, measure in product(keys, BY_LAYER):
         subject = replace(key, measure=measure)
         series = numbers.series(subject, heads=False)
-        comparisons = pairs(len(series)) * len(BY_LAYER) * len(keys)
-        for fact in extremes(subject, series, comparisons):
+        for fact in extremes(subject, series, pairs(len(series)) * len(BY_LAYER) * len(keys)):
             if fact.stands_out(0) or fact.stands_out(1):
                 yield fact
-
-
-def _depth(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
-    """What rises or falls with the layer, where two layers can be told apart at all."""
-    comparisons = len(keys) * len(OVER_DEPTH)
-    for key, measure in product(keys, OVER_DEPTH):
-        subject = replace(key, measure=measure)
-        series = numbers.series(subject, heads=False)
-        for _ in extremes(subject, series, pairs(len(series)) * comparisons):
-            yield from _trend(subject, series, comparisons)
+            if measure in OVER_DEPTH:
+                yield from _trend(subject, series, len(keys) * len(OVER_DEPTH))
 
 
 def top_heads(numbers: Numbers, subject: Key, heads: Sequence[Place] | None = None) -> Fact:

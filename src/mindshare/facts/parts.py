@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from mindshare.facts.cells import Cell, Number
-from mindshare.facts.sentences import Sentence, count, name
+from mindshare.facts.sentences import Sentence
+from mindshare.facts.words import count
 
 IGNORED = 0.5  # of the attention that the length of a part would give it among the parts
 FIRST, OTHER = "first-token", "other"  # classes that are no parts
@@ -21,6 +22,11 @@ def percent(share: float) -> str:
     """`38 %`, `3.1 %`, `0.46 %`: two digits, not to be broken."""
     points = 100 * share
     return f"{points:.{0 if points >= 9.95 else 1 if points >= 0.995 else 2}f}\u00a0%"
+
+
+def _quoted(name: str) -> str:
+    """Names of parts are ordinary words."""
+    return f"“{name}”"
 
 
 def part_sentences(
@@ -35,7 +41,7 @@ def part_sentences(
     several = len(masses) > 1
     found = [*_differences(masses, labels)] if several else [*_most(masses, labels)]
     for series, mass in masses.items():
-        lead = f"{name(series)}: " if several else ""
+        lead = f"in {_quoted(series)}, " if several else ""
         found += [Sentence(lead + s, s.numbers) for s in _ignored(mass, even[series], labels)]
     if not several:
         found += _rest(next(iter(masses.values())))
@@ -56,12 +62,8 @@ def _most(masses: Mapping[str, Row], labels: Mapping[str, str]) -> Iterator[Sent
     parts = [part for part in labels if part in mass]
     if len(parts) > 1:
         top = max(parts, key=lambda part: mass[part].value)
-        what = f"of {len(parts)} parts, {name(labels[top])} gets the most attention"
-        text, numbers = f"{what}: {percent(mass[top].value)}", [mass[top]]
-        if FIRST in mass:  # which often gets more than any part
-            text += f"; the first token, in no part, gets {percent(mass[FIRST].value)}"
-            numbers.append(mass[FIRST])
-        yield Sentence(text, numbers)
+        what = f"of the prompt's {len(parts)} parts, {_quoted(labels[top])} gets the most attention"
+        yield Sentence(f"{what}: {percent(mass[top].value)}", [mass[top]])
 
 
 def _ignored(mass: Row, even: Row, labels: Mapping[str, str]) -> Iterator[Sentence]:
@@ -72,24 +74,26 @@ def _ignored(mass: Row, even: Row, labels: Mapping[str, str]) -> Iterator[Senten
     lift = {part: mass[part].value / even[part].value / whole for part in parts}
     low = sorted((part for part in parts if lift[part] < IGNORED), key=lift.__getitem__)
     if not low:
-        each = "each gets at least half of what its share of the tokens would give it"
-        yield Sentence(f"no part is ignored: {each}")
+        each = "each gets at least half of what an even spread of attention would give it"
+        yield Sentence(f"no part of the prompt is ignored: {each}")
         return
     part, more = low[0], len(low) - 1
     got, due = mass[part], even[part]
-    least = f"{name(labels[part])} gets least for its share of the tokens"
+    least = f"the part {_quoted(labels[part])} gets the least attention for its length"
     others = f"; {count(more, 'more part')} get{'s' * (more == 1)} less than half" if more else ""
-    text = f"{least}: {percent(got.value)} of the attention, {percent(due.value)} if it were even"
+    text = f"{least}: {percent(got.value)}, where an even spread would give {percent(due.value)}"
     yield Sentence(text + others, [got, due])
 
 
 def _rest(mass: Row) -> Iterator[Sentence]:
     first, other = mass.get(FIRST), mass.get(OTHER)
     if first is not None and other is not None and other.value > 0:
-        text = f"outside the parts, the first token gets {percent(first.value)}"
-        yield Sentence(f"{text}, other tokens {percent(other.value)}", [first, other])
+        text = f"outside the prompt's parts, the first token gets {percent(first.value)}"
+        yield Sentence(
+            f"{text} of the attention, other tokens {percent(other.value)}", [first, other]
+        )
     elif first is not None:
-        yield Sentence(f"the first token gets {percent(first.value)}", [first])
+        yield Sentence(f"the first token gets {percent(first.value)} of the attention", [first])
 
 
 def _differences(masses: Mapping[str, Row], labels: Mapping[str, str]) -> Iterator[Sentence]:
@@ -112,16 +116,19 @@ def _difference(part: str, a: str, b: str, first: Number, second: Number) -> Sen
     numbers = [second, first]
     shown = [percent(number.value) for number in numbers]
     if shown[0] == shown[1]:
-        text = f"{name(a)} and {name(b)} hardly differ, most in {name(part)}"
-        return Sentence(f"{text}: {shown[0]} against {shown[1]}", numbers)
+        text = f"{_quoted(a)} and {_quoted(b)} hardly differ; most in {_quoted(part)}"
+        return Sentence(f"{text}: {shown[0]} against {shown[1]} of the attention", numbers)
     more = "more" if second.value > first.value else "less"
-    ends = f"in {name(b)} ({shown[0]}) than in {name(a)} ({shown[1]})"
-    return Sentence(f"{name(part)} gets {more} attention {ends}", numbers)
+    ends = f"in {_quoted(b)} ({shown[0]}) than in {_quoted(a)} ({shown[1]})"
+    return Sentence(f"{_quoted(part)} gets {more} attention {ends}", numbers)
 
 
 def _only(label: str, parts: Sequence[str], mass: Row, labels: Mapping[str, str]) -> Sentence:
     if len(parts) == 1:
         part = parts[0]
-        text = f"only {name(label)} has {name(labels[part])}: {percent(mass[part].value)}"
+        gets = f"which gets {percent(mass[part].value)} of the attention"
+        text = f"only {_quoted(label)} has the part {_quoted(labels[part])}, {gets}"
         return Sentence(text, [mass[part]])
-    return Sentence(f"only {name(label)} has {count(len(parts), 'part')}: they can't be compared")
+    return Sentence(
+        f"{count(len(parts), 'part')} are only in {_quoted(label)} and can't be compared"
+    )

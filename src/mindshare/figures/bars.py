@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mindshare.errors import SelectionError
 from mindshare.facts.cells import UNNAMED
-from mindshare.facts.sentences import listed
+from mindshare.facts.words import listed
 from mindshare.figures.captions import (
     Encoding,
     axis_title,

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from mindshare.facts import evidence
 from mindshare.facts.cells import Number, metadata
-from mindshare.facts.sentences import count, listed
+from mindshare.facts.words import count, listed
 from mindshare.figures.colours import FAINT, ColourScale
 from mindshare.figures.figure import Figure
 from mindshare.figures.render import printed

@@ -16,7 +16,9 @@ from functools import cached_property
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.facts.sentences import count, listed
+from mindshare.facts import evidence
+from mindshare.facts.cells import Number
+from mindshare.facts.words import count, listed
 from mindshare.figures.captions import (
     Encoding,
     axis_title,
@@ -65,7 +67,6 @@ class HeadMapOptions(Style):
 
     model: str | None = None  # needed only if the table has several
     layers: tuple[int, ...] | None = None
-    alpha: float = 0.05  # differences with p_family below it are significant
     symbols: bool = True  # where cells are large enough
 
 
@@ -158,13 +159,13 @@ class _Cells:
 
     @cached_property
     def significant(self) -> list[Row] | None:
-        """The differences that survive the correction; None: so few prompts can show none."""
-        rows = self.data.drawn
-        most = max((row.get("n_groups") or row["n_prompts"] for row in rows), default=0)
-        # All n prompts lie on one side by chance with 2^(1 - n): of fewer there are no intervals.
-        if not self.data.is_difference or not 2.0 ** (1 - most) < self.options.alpha:
+        """The differences that findings call differences; None: so few prompts can show none."""
+        if not self.data.is_difference:
             return None
-        return [r for r in rows if r["p_family"] is not None and r["p_family"] < self.options.alpha]
+        rows = [(row, Number.from_row(row, self.data.value)) for row in self.data.drawn]
+        if max((number.n_units for _, number in rows), default=0) < evidence.FEWEST:
+            return None
+        return [row for row, number in rows if evidence.differs(number)]
 
     @cached_property
     def labels(self) -> dict[str, int]:
@@ -282,7 +283,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
     if data.is_difference:
         title = difference_title(data, cells.significant)
         facts += [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
-        facts += [f"Marked: the {TOP} largest differences with p_family < {options.alpha:g}"]
+        facts += [f"Marked: the {TOP} largest differences with p_family < {evidence.ALPHA:g}"]
     else:
         title = summary_title(data, data.drawn, by="layer and head")
     if cells.labels:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.facts.sentences import count, listed
+from mindshare.facts.words import count, listed
 from mindshare.figures.captions import (
     Encoding,
     axis_title,

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from mindshare.facts.cells import UNNAMED
 from mindshare.facts.parts import FIRST, percent
-from mindshare.facts.sentences import listed, name
+from mindshare.facts.words import listed, name
 from mindshare.figures.captions import Encoding, summary_figure
 from mindshare.figures.colours import FAINT, INK, OTHER, series_colours
 from mindshare.figures.figure import Figure, redrawable

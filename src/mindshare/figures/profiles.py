@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from mindshare.errors import SelectionError
 from mindshare.facts.cells import metadata
-from mindshare.facts.sentences import count, listed
+from mindshare.facts.words import count, listed
 from mindshare.figures.captions import (
     Encoding,
     cell_words,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.facts.sentences import count
+from mindshare.facts.words import count
 from mindshare.figures.captions import (
     Encoding,
     cell_words,

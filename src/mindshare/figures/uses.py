@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from mindshare.facts.sentences import count, listed
+from mindshare.facts.words import count, listed
 from mindshare.figures.captions import Encoding, axis_title, summary_figure
 from mindshare.figures.colours import INK, series_colours
 from mindshare.figures.figure import Figure, redrawable

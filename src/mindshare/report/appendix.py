@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import SelectionError
-from mindshare.facts.sentences import count, listed
+from mindshare.facts.words import count, listed
 from mindshare.figures.colours import PALETTES, Palette, class_colours
 from mindshare.measures import MEASURES, letters
 from mindshare.naming import layer_ranges

@@ -19,7 +19,7 @@ from mindshare.facts import Fact, largest, sentence
 from mindshare.facts.cells import charts_of
 from mindshare.facts.describe import NO_CLAIM, described, interpretation
 from mindshare.facts.find import claims, facts_of
-from mindshare.facts.sentences import APPROXIMATE, count, listed, word
+from mindshare.facts.words import APPROXIMATE, count, listed, word
 from mindshare.measures import MEASURES
 from mindshare.report.appendix import again, methods, numbered, origin, prompts_shown
 from mindshare.report.blocks import (
@@ -34,7 +34,7 @@ from mindshare.report.blocks import (
 )
 from mindshare.report.saved import Picture, SavedResults
 
-ANSWER, CLAIM = 20, 25  # words: of the answer that a report begins with, of any claim
+ANSWER, CLAIM = 20, 26  # words: of the answer, with its interval; of any claim, beside it
 CARDS, LIMITS, SUPPORTING = 3, 3, 2
 NAMED = 6  # classes in a question
 # What is folded away at the end, once for all chapters: key → title.
@@ -250,7 +250,8 @@ def _claims(
     """What was found, the most important first, each in one short sentence."""
     several = len(saved.models) > 1
     sentences = [(str(sentence(fact, several=several)), _shows(fact, pictures)) for fact in facts]
-    return tuple(_claim(text, at) for text, at in sentences if len(text.split()) <= CLAIM)
+    short = (each for each in sentences if len(re.sub(r"≈?\[.*?\]", "", each[0]).split()) <= CLAIM)
+    return tuple(_claim(text, at) for text, at in short)
 
 
 def _claim(text: str, anchor: str) -> Claim:
