@@ -345,12 +345,12 @@ _LABELS = {  # what a head with this label does
 
 @_form
 def _labels(fact: Fact) -> Sentence:
-    inserting = f"inserting {inserted(fact.subject.condition)} changes the attention of"
+    inserting = f"inserting {inserted(fact.subject.condition)} changes"
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
     if not changed:
         return Sentence(f"{inserting} none of {fact.of} heads")
     heads, first = sum(int(n.value) for n in changed), changed[0]
-    many = f"{first.value:.0f} of them {'is' if first.value == 1 else 'are'}"
+    many = f"{first.value:.0f} {'is' if first.value == 1 else 'are'}"
     if heads == first.value:
         many = "it is" if heads == 1 else "all are"
     most = f"{many} now {_LABELS[first.label or '']}"

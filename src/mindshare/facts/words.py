@@ -137,11 +137,12 @@ def inserted(condition: str | None) -> str:
     m = _INSERTED.fullmatch(condition or "")
     assert m is not None
     text, times, place = m["text"], m["times"], m["place"] or ""
-    said = f"{times} copies of {name(text)}" if times else name(text)
+    hidden = "hidden " if m["hidden"] else ""
+    said = f"{times} {hidden}copies of {name(text)}" if times else f"{hidden}{name(text)}"
     if text == "random sentence":
         said = f"a random sentence of {times} tokens" if times else "a random sentence"
     at = _INSERTED_AT.get(place) or place.replace(":", " ")
-    return f"{said} {at}".strip() + (" hidden from later tokens" if m["hidden"] else "")
+    return f"{said} {at}".strip()
 
 
 def names(words: Iterable[str]) -> str:
