@@ -179,10 +179,9 @@ def finding(summary: Summary) -> str:
     """What the table of the map says, in words."""
     space = summary.mean("space")
     side = "more" if (space.lift or 0) > 1 else "less"
-    return (
-        f"In one map, whitespace gets {side} attention than an even spread would give it: "
-        f"{100 * space.mass:.0f} % instead of {100 * (space.expected or 0):.0f} %."
-    )
+    sizes = f"{100 * space.mass:.0f} % instead of {100 * (space.expected or 0):.0f} %"
+    what = f"whitespace gets {side} attention than an even spread would give it"
+    return f"In the prompt with the map, {what}: {sizes}."
 
 
 def _require_own(folder: Path) -> None:

@@ -192,8 +192,8 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                one = "multiplying each query's old attention by one factor"
-                yield Sentence(f"In {at}, {one} explains over {MOSTLY} of the new attention.")
+                one = "the old attention times one factor per query"
+                yield Sentence(f"In {at}, {one} explains over {MOSTLY} of the new one (R²).")
 
     def factor_against_retained(self) -> Sentence:
         """By problem, in the layer of the source; the source's theory says that they are one."""
@@ -212,7 +212,8 @@ class _Findings:
         claims = {1: "is above", -1: "is below", 0: "does not differ significantly from"}
         claim = claims[side] if number.has_interval else "is compared with"
         difference = value(number, "factor", sign=True)
-        text = f"In layer {FIRST}, the factor that best rescales the old attention {claim} {KEPT}"
+        factor = "the factor by which the run scales the old attention"
+        text = f"In layer {FIRST}, {factor} {claim} {KEPT}"
         text = f"{text}: {difference}."
         return Sentence(text, (number,))
 
@@ -272,8 +273,8 @@ def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list
         rows = [r for r in difference.to_pylist() if r["difference"] * side > 0]
         layers = [r["layer"] for r in rows if evidence.differs(Number.from_row(r, "difference"))]
         at = wheres([(layer, None) for layer in layers], difference.num_rows)
-        hiding = f"Hiding the inserted tokens brings attention {words} what it was without them"
-        lines += [f"{hiding} in {at}."] if layers else []
+        hiding = f"hiding the inserted tokens brings attention {words} what it was without them"
+        lines += [f"In {at}, {hiding}."] if layers else []
     left = "later tokens still stand further from the first ones"
     return [*lines, f"What hiding the inserted tokens leaves is the effect of distance: {left}."]
 

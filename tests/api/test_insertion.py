@@ -84,7 +84,7 @@ def test_sentences_count_as_the_pictures_do(base: LoadedModel) -> None:
         chart = insertion(base, PROMPTS, insert="/ *3", labels=labels, **QUICK)
         (most,) = [said for said in chart.findings if "change most" in said]
         heads.append([int(n) for n in re.findall(r"[LH](\d+)", most)])
-        (factor,) = [said for said in chart.findings if "by one factor" in said]
+        (factor,) = [said for said in chart.findings if "one factor per query" in said]
         layers.append(int(factor.rstrip(".").split(" in layer ")[1]))
     assert heads[1] == [n + 1 for n in heads[0]]
     assert layers == [0, 1]

@@ -79,7 +79,7 @@ def one(said: list[str], *words: str) -> str:
 def test_weight_lost_and_where() -> None:
     said = answers(chart(amplitude=0.5, peak_ratio=1.25))
     assert (
-        "lowers the attention on the original prompt: 0.500 times what it was [0.500, 0.500]"
+        "lowers the attention on the original prompt: 0.500 times its level before [0.500, 0.500]"
         in said[1]
     )
     assert "lowers" in one(said, "on the original prompt", "in layer 0:")
@@ -108,7 +108,7 @@ def test_evenness_is_compared_with_the_random_sentence() -> None:
         "more evenly over 55 copies of “/” than over a random sentence (evenness 0 to 1): +0.400"
         in more[2]
     )
-    assert "in layer 0: +0.400" in one(more, "more even", "in layer 0")
+    assert "(evenness 0 to 1): +0.400" in one(more, "In layer 0, attention", "more even")
     less = answers(chart(weight_evenness=1.4 - uneven))
     assert sum("less evenly" in sentence for sentence in less) == 2
     same = answers(chart(weight_evenness=0.7))
@@ -117,7 +117,7 @@ def test_evenness_is_compared_with_the_random_sentence() -> None:
 
 def test_the_factor_is_set_beside_lambda() -> None:
     said = answers(chart(affine_r2=0.8, affine_r2_after=1.0, factor=0.6, retained=0.5))
-    assert "0.800 in layer 0" in one(said, "by one factor explains 0.800")
+    assert "0.800 in layer 0" in one(said, "one factor per query explains 0.800")
     assert "is above the part of attention that the original prompt keeps: +0.100" in said[-1]
     kept = one(said, "the original prompt keeps 0.500")
     assert kept.endswith("of later tokens' attention [0.500, 0.500].")
@@ -129,13 +129,13 @@ def test_layers_are_named_by_their_intervals() -> None:
     said = answers(chart(amplitude=amplitude, affine_r2=np.array([0.95, 0.2]).reshape(1, 1, 2, 1)))
     assert one(said, "lowers the attention on the original prompt in layer 0.")
     assert one(said, "raises the attention on the original prompt in layer 1.")
-    assert one(said, "In layer 0", "by one factor explains over 0.9 of the new attention.")
+    assert one(said, "In layer 0", "one factor per query explains over 0.9 of the new one")
 
 
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    less = "6 of 6 heads; all are now giving the original prompt less attention"
+    less = "6 of 6 heads beyond a threshold; all are now giving the original prompt less attention"
     assert sum(less in sentence for sentence in said) == 2
 
 

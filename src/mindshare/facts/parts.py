@@ -88,12 +88,11 @@ def _ignored(mass: Row, even: Row, labels: Mapping[str, str]) -> Iterator[Senten
 def _rest(mass: Row) -> Iterator[Sentence]:
     first, other = mass.get(FIRST), mass.get(OTHER)
     if first is not None and other is not None and other.value > 0:
-        text = f"outside the prompt's parts, the first token gets {percent(first.value)}"
-        yield Sentence(
-            f"{text} of the attention, other tokens {percent(other.value)}", [first, other]
-        )
+        text = f"of all attention, {percent(first.value)} goes to the first token"
+        rest = f"{percent(other.value)} to other tokens that are in no part"
+        yield Sentence(f"{text} and {rest}", [first, other])
     elif first is not None:
-        yield Sentence(f"the first token gets {percent(first.value)} of the attention", [first])
+        yield Sentence(f"of all attention, {percent(first.value)} goes to the first token", [first])
 
 
 def _differences(masses: Mapping[str, Row], labels: Mapping[str, str]) -> Iterator[Sentence]:

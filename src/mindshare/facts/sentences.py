@@ -64,11 +64,11 @@ def sentence(fact: Fact, *, several: bool = False) -> Sentence:
 _BEHIND = {  # the number and its unit: of what
     "mass": " of all attention",
     "lift": " the average token",
-    "amplitude": " what it was",
-    "peak_ratio": " what it was",
+    "amplitude": " its level before",
+    "peak_ratio": " its level before",
     "entropy_change": " of entropy",
     "retained": " of later tokens' attention",
-    "affine_r2": " of the new attention",
+    "affine_r2": " of the new one (R²)",
     "delta_logit": " logits",
     "kl": " of divergence",
     "divergence": " of divergence",
@@ -82,7 +82,7 @@ def _what(subject: Key) -> str:
 
 def _size(number: Number, measure: str, **how: bool) -> str:
     text = value(number, measure, behind=_BEHIND.get(measure, ""), **how)
-    return text.replace(" times what", " of what") if how.get("sign") else text
+    return text.replace(" times its level", " of its level") if how.get("sign") else text
 
 
 def _given(subject: Key) -> str:
@@ -99,6 +99,11 @@ def _two(subject: Key) -> tuple[str, str]:
 
 def _at(fact: Fact) -> str:
     return "" if fact.places == (OVERALL,) else f" in {wheres(fact.places, fact.of)}"
+
+
+def _first(fact: Fact, claim: str) -> str:
+    """`in layer 0, …`: behind two insertions, the place would seem to be that of the second."""
+    return f"{_at(fact).removeprefix(' ')}, {claim}" if _at(fact) else claim
 
 
 def _nowhere(fact: Fact) -> str:
@@ -141,7 +146,8 @@ def _change(fact: Fact) -> Sentence:
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
         few = f", yet only {number.n_same_sign:,} of {prompts} go that way"
-    return Sentence(f"{claim}{_at(fact)}{size}{few}", (number,))
+    claim = f"{claim}{_at(fact)}" if subject.condition is None else _first(fact, claim)
+    return Sentence(f"{claim}{size}{few}", (number,))
 
 
 @_form
@@ -354,7 +360,8 @@ def _labels(fact: Fact) -> Sentence:
     if heads == first.value:
         many = "it is" if heads == 1 else "all are"
     most = f"{many} now {_LABELS[first.label or '']}"
-    return Sentence(f"{inserting} {heads} of {fact.of} heads; {most}", changed)
+    beyond = "beyond a threshold"
+    return Sentence(f"{inserting} {heads} of {fact.of} heads {beyond}; {most}", changed)
 
 
 @_form
@@ -366,10 +373,10 @@ def _retained(fact: Fact) -> Sentence:
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    one = "multiplying each query's old attention by one factor"
+    one = "the old attention times one factor per query"
     explained = f"{one} explains {_size(whole, 'affine_r2')}"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
-    return Sentence(f"{_given(fact.subject)}{explained}, {there}", (whole, first))
+    return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))
 
 
 @_form
