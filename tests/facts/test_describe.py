@@ -129,7 +129,7 @@ def test_findings_of_an_insertion_name_models_and_conditions() -> None:
     found = insertion_findings(insertion_tables(made, ("x", "y")), top={"B": [(0, 1)]})
     assert len(found) == 2 * 2 * 4 + 1
     assert all(one.startswith(("“A”: ", "B: ")) for one in found)
-    assert sum("inserting x" in one for one in found) == 8
+    assert sum("inserting x" in one for one in found) == 9
     assert found[-1].endswith("L0H1.")
 
 

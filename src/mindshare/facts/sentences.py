@@ -382,7 +382,8 @@ def _rescaling(fact: Fact) -> Sentence:
 @_form
 def _top_heads(fact: Fact) -> Sentence:
     heads = listed([f"L{layer}H{head}" for layer, head in fact.places])
-    return Sentence(f"the heads that change most, by {word(fact.subject.measure)}: {heads}")
+    most = f"the heads that change most, by {word(fact.subject.measure)}: {heads}"
+    return Sentence(f"{_given(fact.subject)}{most}")
 
 
 @_form
