@@ -132,7 +132,9 @@ def peers() -> dict[str, Any]:
         subprocess.run([*pip, "torch", TRANSFORMER_LENS], cwd=ROOT, check=True)
         (folder / "ready").touch()
     model = str(apart("speed.converted()"))
-    call = [str(folder / "bin" / "python"), "bench/peers.py", model, *map(str, (256, 1024))]
+    # -P: a module of ours has the name of a package that it imports.
+    python = [str(folder / "bin" / "python"), "-P"]
+    call = [*python, "bench/peers.py", model, *map(str, (256, 1024))]
     done = subprocess.run(
         call, cwd=ROOT, env=os.environ | KEPT, check=True, capture_output=True, text=True
     )
