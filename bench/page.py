@@ -24,6 +24,10 @@ SCREEN_TARGET = 4.0
 KNOCKOUT_CELLS = 810  # layers × heads × classes
 DATASET_TARGET, EAGER_TARGET = 1.25, 2.0
 STATISTICS_TARGET = 5.0
+IN_SHORT = {
+    *("layers", "grid", "prefixes", "late", "speed", "reported", "batch", "insertion"),
+    *("knockouts", "dataset", "longer", "start"),
+}
 
 
 def write_page(results: dict[str, Any], path: Path) -> None:
@@ -47,6 +51,8 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "chart": _chart,
         "long": _long,
     }
+    if IN_SHORT <= results.keys():
+        parts.append(_in_short(results))
     parts += [section(results) for name, section in sections.items() if name in results]
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")
 
@@ -96,6 +102,57 @@ def _judged(times: dict[str, list[float]], way: str, target: float) -> str:
     ratio = _ratio(times, way)
     said = f"target {target:.2f}{'' if ratio <= target else ', missed'}"
     return f"{ratio:.3f} ({said}; median {_usual(times, way):.3f})"
+
+
+def _in_short(results: dict[str, Any]) -> str:
+    """For which questions and lengths we gain, and for which we don't; quickest rounds."""
+    first, late, batch = results["layers"]["1024"], results["late"], results["batch"]
+    knockouts = {int(t): _ratio(found, "all at once") for t, found in results["knockouts"].items()}
+    few, many = min(knockouts), max(knockouts)
+    dataset, longer = (_usual(results[name], "eager", "run") for name in ("dataset", "longer"))
+    call = min(results["start"]["mindshare measure"])
+    less = {
+        "the first layer (1,024 tokens)": f"{_ratio(first, 'layer 0'):.3f}",
+        "layers 0 to 9 of 30": f"{_ratio(first, 'layers 0 to 9'):.2f}",
+        "the first layer of an insertion": f"{_ratio(results['grid'], 'layer 0'):.3f}",
+        "100 questions about one document": f"{_ratio(results['prefixes'], 'shared'):.2f}",
+        "a late insertion, in chunks": f"{_ratio(late, 'in chunks'):.2f}",
+    }
+    same = {
+        "mass": _range(results["speed"], "mass"),
+        "mass + received": _range(results["speed"], "mass + received"),
+        "mass + entropy": _range(results["reported"], "mass + entropy"),
+        "mass + distance": _range(results["reported"], "mass + distance"),
+        "64 short prompts, mass + received": f"{_ratio(batch, 'mass + received'):.2f}",
+        "an insertion and its comparison": f"{_ratio(results['insertion'], 'insertion'):.2f}",
+    }
+    more = {
+        f"all {KNOCKOUT_CELLS} knock-outs of a prompt of {few:,} tokens": f"{knockouts[few]:.1f}",
+        f"the same at {many:,} tokens": f"{knockouts[many]:.1f}",
+    }
+    rows = [
+        _row([group, what, ratio])
+        for group, found in (("less", less), ("about as much", same), ("more", more))
+        for what, ratio in found.items()
+    ]
+    return f"""## In short
+
+Against plain passes over the same tokens; all layers where none are named:
+
+{_table(("costs", "question", "ratio"), rows)}
+
+A loop over `output_attentions` takes {longer:.1f} times as long as a run over prompts of
+{LONGER[0]:,} to {LONGER[1]:,} tokens. **Nothing is gained** over prompts of 20 to 400 tokens
+({dataset:.2f} times as long: their matrices are small), nor for one short prompt from the shell:
+that call takes {call:.1f} s, nearly all of it to import torch and transformers.
+"""
+
+
+def _range(by_length: dict[str, Any], way: str) -> str:
+    """The ratios over all lengths, from the least to the largest."""
+    ratios = [_ratio(found, way) for found in by_length.values()]
+    lengths = sorted(map(int, by_length))
+    return f"{min(ratios):.2f} to {max(ratios):.2f} ({lengths[0]:,} to {lengths[-1]:,} tokens)"
 
 
 def _speed(results: dict[str, Any]) -> str:
@@ -228,13 +285,13 @@ once. {len(found["plain"])} rounds.
 
 def _start(results: dict[str, Any]) -> str:
     found = results["start"]
-    whole, imports = (min(found[name]) for name in ("mindshare measure", "imports"))
+    said = {way: f"{min(times):.2f} s (median {median(times):.2f})" for way, times in found.items()}
     return f"""## A call from the shell
 
-`mindshare measure smollm2 --text …` once the model was converted: {whole:.2f} s (median
-{median(found["mindshare measure"]):.2f}). To import torch and transformers' llama in a bare
-process takes {imports:.2f} s (median {median(found["imports"]):.2f}): while mindshare imports,
-nothing searches for garbage, and at the end nothing is freed object by object.
+`mindshare measure smollm2 --text …` once the model was converted: {said["mindshare measure"]}. To
+import torch and transformers' llama in a bare process takes {said["imports"]}. While mindshare
+imports, nothing searches for garbage, and at the end nothing is freed object by object; a bare
+process that does the same takes {said["imports alone"]}: the least that any such call can take.
 """
 
 

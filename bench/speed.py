@@ -208,12 +208,19 @@ def converted() -> str:
 
 
 def second_call(rounds: int = 5) -> Times:
-    """From the shell: a prompt that is measured, and what imports alone take of that."""
+    """From the shell: a prompt that is measured, and what imports take of that: as Python does
+    them, and with neither a search for garbage nor any freeing at the end.
+    """
     command = [str(Path(sys.executable).parent / "mindshare"), "measure", "smollm2"]
     imports = "import torch; from transformers import LlamaForCausalLM, AutoTokenizer"
+    alone = f"import gc, os; gc.disable(); {imports}; os._exit(0)"
     with tempfile.TemporaryDirectory() as folder:
         rest = ["--text", "Look: ## ** ?", "--class", "hash=#", "--replace", "--out", folder + "/x"]
-        calls = {"mindshare measure": [*command, *rest], "imports": [sys.executable, "-c", imports]}
+        calls = {
+            "mindshare measure": [*command, *rest],
+            "imports": [sys.executable, "-c", imports],
+            "imports alone": [sys.executable, "-c", alone],
+        }
         subprocess.run(calls["mindshare measure"], check=True, capture_output=True)
         ways = {
             name: lambda call=call: subprocess.run(call, check=True, capture_output=True) and None
