@@ -56,7 +56,7 @@ def times() -> dict[str, Any]:
         browser = driver.chromium.launch(executable_path=str(program), args=["--no-sandbox"])
         try:
             found = _results(browser, Path(folder))
-            with _started("smollm2", "--keep", f"{folder}/kept") as (address, process, _):
+            with started("smollm2", "--keep", f"{folder}/kept") as (address, process, _):
                 found |= _short(browser, address)
                 found |= _long(browser, address, process)
         finally:
@@ -75,8 +75,8 @@ def table(found: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _started(*words: str) -> Iterator[tuple[str, subprocess.Popen[str], float]]:
-    """(address, process, when it was started) of `mindshare explore`."""
+def started(*words: str) -> Iterator[tuple[str, subprocess.Popen[str], float]]:
+    """(address, process, when it was started) of `mindshare explore`; ended afterwards."""
     program = str(Path(sys.executable).parent / "mindshare")
     begun = time.perf_counter()
     command = [program, "explore", *words, "--no-browser"]
@@ -98,7 +98,7 @@ def _results(browser: Any, folder: Path) -> dict[str, float]:
     prompts = [f"map {n}: ##**##" for n in range(3)]
     chart = mindshare.head_map("smollm2", prompts, classes={"star": "*"}, cls="star")
     saved = chart.save(folder / "results", formats=["svg"])
-    with _started(str(saved)) as (address, _, begun):
+    with started(str(saved)) as (address, _, begun):
         page = browser.new_page()
         page.goto(address)
         page.locator(HEADS).first.wait_for()

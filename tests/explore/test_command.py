@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from bench import explorer
 
 from mindshare.errors import ModelNotFoundError, SelectionError
 from mindshare_explore.server import opened
@@ -24,18 +23,12 @@ from .conftest import MAP
 
 @contextmanager
 def started(*words: str) -> Iterator[tuple[str, str, subprocess.Popen[str]]]:
-    """(address without the secret, secret, process), on loopback; ended afterwards."""
-    program = Path(sys.executable).parent / "mindshare"
-    command = [str(program), "explore", *words, "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            said = process.stdout.readline()
-            found = re.search(r"(http://127\.0\.0\.1:\d+)/\?token=(\S+)", said)
-            assert found is not None, said
-            yield found[1], found[2], process
-        finally:
-            process.kill()
+    """(address without the secret, secret, process), on loopback."""
+    with explorer.started(*words) as (link, process, _):
+        address, secret, token = link.partition("/?token=")
+        assert address.startswith("http://127.0.0.1:")
+        assert secret
+        yield address, token, process
 
 
 def ask(address: str, token: str, path: str, body: object = None) -> object:

@@ -196,11 +196,12 @@ def lazy_mask(
     q_offset: int = 0,
     kv_offset: int = 0,
     attention_mask: torch.Tensor | None = None,
-    use_vmap: bool = False,
-    device: torch.device | str = "cpu",
-    **_unused: Any,
+    **how: Any,
 ) -> LazyMask:
-    """The mask function mindshare registers with transformers' mask interface."""
+    """The mask function mindshare registers with transformers' mask interface.
+
+    `how` the function is evaluated is for `_row_evaluator`.
+    """
     from transformers.masking_utils import (
         and_masks,
         causal_mask_function,
@@ -217,7 +218,8 @@ def lazy_mask(
         if padding is not None
         else mask_function
     )
-    rows = _row_evaluator(whole, batch_size, kv_length, q_offset, kv_offset, use_vmap, device)
+    keys = range(kv_offset, kv_offset + kv_length)
+    rows = _row_evaluator(whole, batch_size, q_offset, keys, **how)
     size = {"first_query": q_offset, "first_key": kv_offset}
     visible: Visibility
     if mask_function is causal_mask_function and padding is None:
@@ -230,20 +232,21 @@ def lazy_mask(
 def _row_evaluator(
     function: MaskFunction,
     batch: int,
-    keys: int,
-    q_offset: int,
-    kv_offset: int,
-    use_vmap: bool,
-    device: torch.device | str,
+    first_query: int,
+    keys: range,
+    *,
+    use_vmap: bool = False,
+    device: torch.device | str = "cpu",
+    **_unused: Any,
 ) -> Callable[[int, int], torch.Tensor]:
     from transformers.masking_utils import TransformGetItemToIndex, _vmap_expansion_sdpa
 
     batches = torch.arange(batch, device=device)
     heads = torch.zeros(1, dtype=torch.long, device=device)
-    key_positions = torch.arange(keys, device=device) + kv_offset
+    key_positions = torch.arange(keys.start, keys.stop, device=device)
 
     def rows(start: int, stop: int) -> torch.Tensor:
-        positions = torch.arange(start, stop, device=device) + q_offset
+        positions = torch.arange(start, stop, device=device) + first_query
         if use_vmap:  # functions that index tensors by position cannot be broadcast
             with TransformGetItemToIndex():
                 seen: torch.Tensor = _vmap_expansion_sdpa(function)(
@@ -258,7 +261,7 @@ def _row_evaluator(
         )
         while seen.dim() < 4:
             seen = seen[None]
-        return seen.expand(-1, -1, stop - start, keys)
+        return seen.expand(-1, -1, stop - start, len(keys))
 
     return rows
 

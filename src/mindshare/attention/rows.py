@@ -236,7 +236,7 @@ class _KnockedOut:
                 bias, hidden = clean.bias, rows.edges.hidden(layer, rows.first)[None]
             else:  # some models make masks and biases from what the tokens hold
                 bias, hidden = _of_rows(call.bias, some), _of_rows(hidden_of(call), some)
-            output[some] = _Tile(rows, layer, clean, own, some, hidden, bias).output()
+            output[some] = _KnockoutTile(rows, layer, clean, own, some, hidden, bias).output()
         return output.to(call.value.dtype)
 
 
@@ -271,7 +271,7 @@ class _Own:
 
 
 @dataclass(frozen=True)
-class _Tile:
+class _KnockoutTile:
     """Attention of some rows in one layer; A is [kv head, row, group, token, key]."""
 
     rows: KnockoutRows

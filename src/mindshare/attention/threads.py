@@ -61,12 +61,13 @@ def evenly(model: torch.nn.Module, *, few_rows: bool = False) -> Iterator[None]:
 
     `few_rows`: nor do its products, for passes that are not padded.
     """
+    from transformers.pytorch_utils import Conv1D  # GPT-2's products
+
     changed: list[torch.nn.Module] = []
     try:
         for module in model.modules():
             wrap = _wrapper(module)
-            # GPT-2's products are a `Conv1D` of transformers.
-            if few_rows and (isinstance(module, torch.nn.Linear) or _named(module, "Conv1D")):
+            if few_rows and isinstance(module, torch.nn.Linear | Conv1D):
                 wrap = _few_rows_on_one_thread
             if wrap is not None and "forward" not in vars(module):  # someone else's hook stays
                 module.forward = wrap(module.forward)
@@ -75,10 +76,6 @@ def evenly(model: torch.nn.Module, *, few_rows: bool = False) -> Iterator[None]:
     finally:
         for module in changed:
             del module.forward
-
-
-def _named(module: torch.nn.Module, name: str) -> bool:
-    return type(module).__name__ == name
 
 
 def _wrapper(module: torch.nn.Module) -> Callable[[Any], Any] | None:

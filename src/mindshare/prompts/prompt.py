@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from mindshare.errors import PromptError
 
@@ -49,6 +49,16 @@ class Message:
         _refuse_surrogates(self.content, f"the {self.role} message")
 
 
+class PromptDetails(TypedDict, total=False):
+    """What a prompt may have beside its content and spans; see `Prompt`."""
+
+    id: str | None
+    group: str | None
+    answer: str | None
+    choices: tuple[str, ...] | None
+    place: str | None
+
+
 @dataclass(frozen=True)
 class Prompt:
     """A text or a chat (exactly one of the two), its named spans and its id.
@@ -56,8 +66,8 @@ class Prompt:
     A name may have several ranges: `(start, end)` in a text, `(message, start, end)` in a chat.
     The id defaults to the first 12 hex digits of the SHA-256 of content and spans. `place` is where
     it was read (a file, a line), for messages only. Prompts that share a `group` are resampled
-    together; the `answer` and its `choices` are what a
-    knock-out is judged by. None of them changes the id.
+    together; the `answer` and its `choices` are what a knock-out is judged by. None of them changes
+    the id.
     """
 
     text: str | None = None
@@ -102,20 +112,17 @@ class Prompt:
         text: str,
         spans: Mapping[str, Any] | None = None,
         *,
-        id: str | None = None,
         marked: bool = False,
-        group: str | None = None,
-        answer: str | None = None,
-        choices: tuple[str, ...] | None = None,
-        place: str | None = None,
+        **details: Unpack[PromptDetails],
     ) -> Prompt:
-        """A prompt from a text; with `marked`, `<<name>>…<</name>>` in it becomes spans."""
+        """A prompt from a text; with `marked`, `<<name>>…<</name>>` in it becomes spans.
+
+        `details` are id, group, answer, choices and place.
+        """
         marks: dict[str, tuple[CharRange, ...]] = {}
         if marked:
             text, marks = parse_marks(text)
-        joined = _joined(spans, marks)
-        details = {"group": group, "answer": answer, "choices": choices, "place": place}
-        return cls(text=text, spans=joined, id=id or "", **details)  # type: ignore[arg-type]
+        return cls(text=text, spans=_joined(spans, marks), **details)  # type: ignore[arg-type]
 
     @classmethod
     def from_chat(
@@ -123,14 +130,13 @@ class Prompt:
         messages: Iterable[Message | Mapping[str, Any]],
         spans: Mapping[str, Any] | None = None,
         *,
-        id: str | None = None,
         marked: bool = False,
-        group: str | None = None,
-        answer: str | None = None,
-        choices: tuple[str, ...] | None = None,
-        place: str | None = None,
+        **details: Unpack[PromptDetails],
     ) -> Prompt:
-        """A prompt from chat messages; with `marked`, marks in any content become spans."""
+        """A prompt from chat messages; with `marked`, marks in any content become spans.
+
+        `details` are id, group, answer, choices and place.
+        """
         turns = [_as_message(message, index) for index, message in enumerate(messages)]
         marks: dict[str, list[MessageRange]] = {}
         for index, turn in enumerate(turns if marked else ()):
@@ -139,8 +145,7 @@ class Prompt:
             for name, ranges in ranges_of.items():
                 marks.setdefault(name, []).extend((index, *range_) for range_ in ranges)
         joined = _joined(spans, marks)
-        details = {"group": group, "answer": answer, "choices": choices, "place": place}
-        return cls(messages=tuple(turns), spans=joined, id=id or "", **details)  # type: ignore[arg-type]
+        return cls(messages=tuple(turns), spans=joined, **details)  # type: ignore[arg-type]
 
     def _ranges(self, name: str, value: Any) -> tuple[SpanRange, ...]:
         """The ranges of a span, one or several as Python or JSON write them, checked and sorted."""
