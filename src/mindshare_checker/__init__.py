@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mindshare_checker.check import Checked, check_description, read_tables
+    from mindshare_checker.check import Checked, check_description
     from mindshare_checker.compare import Disagreement, TextComparison, compare_texts
+    from mindshare_checker.tables import read_tables
 
 __all__ = [
     "Checked",
@@ -26,11 +27,12 @@ __all__ = [
     "read_tables",
 ]
 
-_COMPARE = ("Disagreement", "TextComparison", "compare_texts")  # the others are in `check`
+_OTHERS = {"read_tables": "tables"} | dict.fromkeys(  # those that are not in `check`
+    ("Disagreement", "TextComparison", "compare_texts"), "compare"
+)
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "compare" if name in _COMPARE else "check"
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    return getattr(import_module(f"{__name__}.{_OTHERS.get(name, 'check')}"), name)

@@ -6,11 +6,10 @@ heads that are named as people write them, or found in a table: those that chang
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from mindshare.api.candidates import Candidate
 from mindshare.api.charts import (
@@ -23,6 +22,14 @@ from mindshare.api.charts import (
     run_analysis,
 )
 from mindshare.api.comparison import Comparison
+from mindshare.api.heads import (
+    Head,
+    HeadsGiven,
+    check_heads,
+    check_labels,
+    heads_of,
+    top_heads,
+)
 from mindshare.api.likes import Preset, condition_names, liked
 from mindshare.errors import SelectionError, checked, require_known
 from mindshare.facts import alignment_notes, insertion_findings
@@ -41,12 +48,10 @@ from mindshare.figures import (
     sweep_curves,
     text_strip,
 )
-from mindshare.figures.captions import condition_label, distance
+from mindshare.figures.captions import condition_label
 from mindshare.figures.selection import only
-from mindshare.measures import MEASURES
 from mindshare.naming import file_word
 from mindshare.stats import (
-    INACTIVE,
     LEFT,
     RESPONSE,
     Thresholds,
@@ -62,14 +67,8 @@ from mindshare.tables import ONE_BASED
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Head: TypeAlias = tuple[int, int]
-"""(layer, head), 0-based."""
-OneGiven: TypeAlias = str | Sequence[Head]
-HeadsGiven: TypeAlias = OneGiven | Mapping[str, OneGiven] | None
 MAPS = ("amplitude", "shape", "entropy_change", "divergence", "retained", "affine_r2")
 RANKED_BY = tuple(measure for measure in RESPONSE if measure != LEFT)
-_HEAD = re.compile(r"\s*(\d{1,5})\s*\.\s*(\d{1,5})\s*", re.ASCII)
-_ALLOWED = "LAYER.HEAD, 0-based, such as 0.0,0.7"
 _TOP = 3  # heads that are looked at closely if none are named
 _STRIP = 800  # tokens of a prompt whose text is drawn
 _LINES = 8  # conditions that lines can tell apart
@@ -124,77 +123,6 @@ def insertion(
     )
     analysis = InsertionAnalysis(study, cast("InsertionParts", given), like)
     return run_analysis(analysis, models, prompts, given)
-
-
-# ── heads ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def heads_of(given: HeadsGiven, label: str) -> list[Head]:
-    """The heads named for this model; none if none are."""
-    if isinstance(given, Mapping):
-        given = given.get(label)
-    if given is None:
-        return []
-    several = given.split(",") if isinstance(given, str) else given
-    heads: dict[Head, None] = {}
-    for one in several if isinstance(several, Sequence) else [several]:
-        pair = isinstance(one, Sequence) and not isinstance(one, str)
-        match = _HEAD.fullmatch(".".join(map(str, one)) if pair else str(one))
-        if not match:
-            raise SelectionError(f"{one!r} in {given!r} names no head", allowed=_ALLOWED)
-        heads[int(match[1]), int(match[2])] = None
-    return list(heads)
-
-
-def check_labels(given: HeadsGiven, labels: Sequence[str]) -> None:
-    """Refuse heads that are named for a model which is not there."""
-    for label in given if isinstance(given, Mapping) else ():
-        require_known(label, labels, f"heads are named for {label!r}, which is none of the models")
-
-
-def check_heads(
-    heads: Sequence[Head], candidate: Candidate, *, layers: Sequence[int] | None = None
-) -> None:
-    """Refuse heads that the model lacks, or that are not going to be measured."""
-    facts = candidate.facts
-    for layer, head in heads:
-        if layers is not None and layer not in layers:
-            raise SelectionError(
-                f"head {layer}.{head} is to be drawn, but layer {layer} is not measured",
-                allowed=f"heads of layers {', '.join(map(str, layers))}",
-            )
-        if not (0 <= layer < facts.layers and 0 <= head < facts.heads):
-            raise SelectionError(
-                f"head {layer}.{head} does not exist: {candidate.label} has {facts.layers} layers "
-                f"of {facts.heads} heads",
-                allowed=f"0.0 to {facts.layers - 1}.{facts.heads - 1}",
-            )
-
-
-def top_heads(summary: pa.Table, model: str, condition: str, *, by: str, count: int) -> list[Head]:
-    """The heads of a `response_summary` whose number is farthest from "nothing changed".
-
-    Inactive heads are not ranked: whatever they give these tokens is next to nothing.
-    """
-    measure = MEASURES[by]
-
-    def change(mean: float) -> float:
-        return -mean if measure.scale == "falling" else distance(mean, measure)
-
-    rows = [
-        row
-        for row in summary.to_pylist()
-        if (row["model"], row["condition"], row["measure"]) == (model, condition, by)
-        and row["mean"] is not None
-        and row["label"] != INACTIVE
-    ]
-    if not rows:
-        raise SelectionError(
-            f"no head of {model} has a number for {by!r} under {condition!r}",
-            next_step="name the heads to look at, e.g. heads='0.0,0.1'",
-        )
-    ranked = sorted(rows, key=lambda row: (-change(row["mean"]), row["layer"], row["head"]))
-    return [(row["layer"], row["head"]) for row in ranked[: max(1, count)]]
 
 
 # ── from measurements to a chart ──────────────────────────────────────────────────────────────────
