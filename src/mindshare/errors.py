@@ -25,7 +25,17 @@ from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from functools import lru_cache, wraps
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 NO_ROOM = (ENOSPC, EDQUOT, EFBIG, EIO)  # of an OSError: nothing more can be written
 _CHARACTERS, _LINES = 1000, 12  # of one part of a message: all of them are a screenful
@@ -56,6 +66,12 @@ class MindshareError(Exception):
         if next_step:
             lines.append(f"Next: {next_step}")
         super().__init__("\n".join(lines))
+
+    def within(self, place: str, *, next_step: str | None = None) -> Self:
+        """The same error with the place of its row, message or file before its own."""
+        where = place if self.where in (None, place) else f"{place}, {self.where}"
+        step = next_step or self.next_step
+        return type(self)(self.what, where=where, allowed=self.allowed, next_step=step)
 
 
 class PromptError(MindshareError):
@@ -104,6 +120,12 @@ class ExactnessError(MindshareError):
 
 class OutputError(MindshareError):
     pass
+
+
+def first_line(error: BaseException) -> str:
+    """What another library says of it, or what kind of error it is."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def screenful(text: str) -> str:
@@ -156,6 +178,12 @@ def require_known(word: Any, known: Iterable[str], what: str) -> None:
     words = list(known)
     if word not in words:
         raise SelectionError(f"{what}{nearest(word, words)}", allowed=", ".join(words))
+
+
+def require_all_known(words: Iterable[Any], known: Iterable[str], what: str) -> None:
+    """Refuse the first of these words that is none of the known ones."""
+    for word in words:
+        require_known(word, known, f"unknown {what} {word!r}")
 
 
 def require_types(values: Any) -> None:

@@ -22,7 +22,7 @@ PARTS = ("model", "layer", "head", "token_class", "condition", "measure")  # of 
 NO_NUMBER = "the table has no such number"
 NO_MEASURE = "it is not said which measure"
 NO_CLASS = "it is not said which token class"
-_WORDS_OF_MEASURES = {  # words of sentences and alt texts → the measure that numbers near them are of
+_MEASURE_WORDS = {  # of sentences and alt texts → the measure that numbers near them are of
     "the compared classes' attention": "share",
     "the average token": "lift",
     "looked at": "mass",
@@ -110,9 +110,7 @@ class TableNumbers(Numbers):
         says = (word, phrase) if self.conditions else (word,)
         phrases = {say(m): Name("measure", m) for say in says for m in self.measures}
         phrases |= {m.replace("_", " "): Name("measure", m) for m in self.measures}
-        phrases |= {
-            w: Name("measure", m) for w, m in _WORDS_OF_MEASURES.items() if m in self.measures
-        }
+        phrases |= {w: Name("measure", m) for w, m in _MEASURE_WORDS.items() if m in self.measures}
         for condition in self.conditions:
             if inserted(condition) != name(condition):
                 phrases[inserted(condition)] = Name("condition", condition)

@@ -130,7 +130,7 @@ def _tables(
     ]
     killed = set[int]()
     with (
-        RunFolder(run).open_for(study, {"tiny": prompts}) as opened,
+        RunFolder(run).open(study, {"tiny": prompts}) as opened,
         options.open(spec(folder)) as backend,
     ):
 
@@ -140,7 +140,7 @@ def _tables(
                 killed.add(backend.fingerprints[-1].pid)
                 kill(max(killed))
 
-        encodings = PromptEncoder(spec(folder).reader(), study)
+        encodings = PromptEncoder(spec(folder).load_tokenizer(), study)
         write_tables(Measurer(encodings, backend, opened.results("tiny"), report), prompts, opened)
     assert len(killed) == kills
     return {file.name: file.read_bytes() for file in run.glob("*.parquet")}

@@ -127,7 +127,7 @@ def test_the_reader_reads_like_the_model(folder: Path, tmp_path: Path) -> None:
     adapter = tiny.lora_folder(tmp_path / "lora", spec(folder).load().model)
     tiny.tokenizer().save_pretrained(adapter)
     for one in (spec(folder), ModelSpec(str(folder), adapter=str(adapter))):
-        loaded, reader = one.load(), one.reader()
+        loaded, reader = one.load(), one.load_tokenizer()
         assert reader.tokenizer.get_vocab() == loaded.tokenizer.get_vocab()  # type: ignore[union-attr]
         assert reader.context_length == loaded.context_length
         assert reader.add_bos == loaded.add_bos

@@ -15,14 +15,7 @@ from typing import Any
 
 from mindshare.backends import BackendOptions, ModelSpec
 from mindshare.errors import SelectionError
-from mindshare.models import (
-    AttentionFacts,
-    LoadedModel,
-    attention_facts,
-    check,
-    load_tokenizer,
-    wrap,
-)
+from mindshare.models import AttentionFacts, LoadedModel, attention_facts, wrap
 from mindshare.models.pretrained import line_if_slow
 from mindshare.study import AnyStudy, Backend, LocalBackend, Tokenizer, check_study
 
@@ -39,12 +32,9 @@ class Loading:
     place: BackendOptions | None = None  # None: in this process
 
     def spec(self, reference: str | Path) -> ModelSpec:
+        trust = self.trust_remote_code
         return ModelSpec(
-            str(reference),
-            adapter=self.adapter,
-            dtype=self.dtype,
-            device=self.device,
-            trust_remote_code=self.trust_remote_code,
+            str(reference), self.adapter, self.dtype, self.device, trust_remote_code=trust
         )
 
 
@@ -61,14 +51,7 @@ class Candidate:
         """Raises for a model that can't be loaded and measured, as far as its files tell."""
         if isinstance(self.model, LoadedModel):
             return attention_facts(self.model.model)
-        how = self.loading
-        return check(
-            self.model,
-            adapter=how.adapter,
-            dtype=how.dtype,
-            device=how.device,
-            trust_remote_code=how.trust_remote_code,
-        )
+        return self.loading.spec(self.model).check()
 
     def check(self, study: AnyStudy) -> None:
         """Refuse, by its files alone, a model that can't be measured or lacks a layer or head."""
@@ -78,30 +61,22 @@ class Candidate:
     def tokenizer(self) -> Tokenizer:
         if isinstance(self.model, LoadedModel):
             return self.model
-        return load_tokenizer(
-            self.model,
-            adapter=self.loading.adapter,  # which may bring a tokenizer of its own
-            trust_remote_code=self.loading.trust_remote_code,
-            progress=self.loading.progress,
-        )
+        return self.loading.spec(self.model).load_tokenizer(progress=self.loading.progress)
 
     @contextmanager
     def backend(self) -> Iterator[Backend]:
         """The model, ready to run; one that was loaded for this is dropped afterwards."""
         if isinstance(self.model, LoadedModel):
             yield LocalBackend(self.model)
-        elif self.loading.place is None:
-            spec = self.loading.spec(self.model)
-            yield LocalBackend(spec.load(progress=self.loading.progress))
-        else:
-            place, show = (
-                self.loading.place.open(self.loading.spec(self.model)),
-                self.loading.progress,
-            )
-            with ExitStack() as opened:
-                with line_if_slow(f"Starting workers with {self.label}", show=show):
-                    backend = opened.enter_context(place)
-                yield backend
+            return
+        spec, show = self.loading.spec(self.model), self.loading.progress
+        if self.loading.place is None:
+            yield LocalBackend(spec.load(progress=show))
+            return
+        with ExitStack() as opened:
+            with line_if_slow(f"Starting workers with {self.label}", show=show):
+                backend = opened.enter_context(self.loading.place.open(spec))
+            yield backend
 
 
 def candidates(models: Any, loading: Loading) -> list[Candidate]:

@@ -13,7 +13,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations, islice
 from typing import Any
@@ -195,7 +195,8 @@ def compare(
     with ExitStack() as opened:
         run = None
         if into is not None:
-            run = opened.enter_context(_open_run(into, candidates, prompts, study, refused))
+            every = dict.fromkeys((one.label for one in candidates), prompts)
+            run = opened.enter_context(into.open(study, every, refused))
         measurements = {
             candidate.label: _measure(candidate, survey.encoder, kept, run or progress)
             for candidate, survey in zip(candidates, surveys, strict=True)
@@ -219,26 +220,6 @@ def compare(
         kinds[one.label] = (facts.model_type, *sizes, survey.ids)
     unique = tuple(dict.fromkeys(notes))
     return Comparison(measurements, unique, kept, kinds, resampling or Resampling())
-
-
-def _open_run(
-    into: RunFolder,
-    candidates: Sequence[Candidate],
-    prompts: PromptSource,
-    study: AnyStudy,
-    refused: dict[str, MindshareError],
-) -> OpenRun:
-    """A refused prompt stands in the run's plan once, as one failure of the first model."""
-    first = candidates[0].label
-    expected = {one.label: (len(prompts) - len(refused)) * study.passes for one in candidates}
-    expected[first] += len(refused)
-    unread = into.unread or list(getattr(prompts, "bad", ()))
-    run = replace(into, unread=unread).open(study.fixed_parts(), expected)
-    run.tell_added_layers(expected, study.chosen_layers)
-    for prompt in prompts if refused else ():
-        if prompt.id in refused:
-            run.results(first).refuse(prompt, refused[prompt.id])
-    return run
 
 
 def _measure(

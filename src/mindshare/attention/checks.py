@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -47,6 +47,7 @@ from mindshare.errors import ExactnessError, MindshareError
 from mindshare.models.facts import context_length_of
 
 _TOKENS = 40
+PROBE = Request(statistics=frozenset({"mass", "received", "entropy", "distance"}))
 _LENGTHS = ((17, 25, 32), (193, 200, 208))  # of probes; each group has one padded length
 _PADDING = 2e-4  # padding may change the last digits, and nothing else
 _TOLERANCE = {torch.float64: 2e-4, torch.float32: 2e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
@@ -174,22 +175,23 @@ def may_share(model: torch.nn.Module) -> bool:
 def invariant(model: torch.nn.Module) -> bool:
     """The same, found out now."""
     config = getattr(model, "config", None)
-    if _has_experts(config) or _is_half(model):
+    # Half precision is rounded at every step; a law for it has not been shown.
+    half = next(model.parameters()).dtype not in (torch.float32, torch.float64)
+    if half or _has_experts(config):
         return False
     room = context_length_of(config) or max(max(_LENGTHS))
     fitting = [lengths for lengths in _LENGTHS if max(lengths) <= room]
     try:
-        return bool(fitting) and all(_same(model, list(_probes(model, x))) for x in fitting)
+        return bool(fitting) and all(_same(model, probe_jobs(model, x)) for x in fitting)
     except (MindshareError, RuntimeError, IndexError, ValueError):
         return False  # a model that can't be fed a padded batch has passes of its own
 
 
 def _same(model: torch.nn.Module, jobs: list[Job]) -> bool:
-    request = Request(statistics=frozenset({"mass", "received", "entropy", "distance"}))
-    together = run_batch(model, [*jobs[::-1], jobs[0]], request, padded=True)
+    together = run_batch(model, [*jobs[::-1], jobs[0]], PROBE, padded=True)
     mirrored = together[-2::-1]  # in the order of `jobs`
-    alone = [run_batch(model, [job], request, padded=True)[0] for job in jobs]
-    bare = run_batch(model, jobs[:1], request, padded=False)[0]
+    alone = [run_batch(model, [job], PROBE, padded=True)[0] for job in jobs]
+    bare = run_batch(model, jobs[:1], PROBE, padded=False)[0]
     return (
         all(_difference(a, b) == 0 for a, b in zip(alone, mirrored, strict=True))
         and _difference(alone[0], together[-1]) == 0
@@ -209,15 +211,18 @@ def _difference(a: PromptResult, b: PromptResult) -> float:
     return largest
 
 
-def _probes(model: torch.nn.Module, lengths: tuple[int, ...]) -> Iterator[Job]:
+def probe_jobs(model: torch.nn.Module, lengths: Sequence[int], *, seed: int = 0) -> list[Job]:
+    """Made-up jobs of so many random tokens, the same ones each time."""
     vocabulary = model.get_input_embeddings().num_embeddings  # type: ignore[operator]
-    random = np.random.default_rng(0)
-    for length in lengths:
-        yield Job(
-            item=str(length),
+    random = np.random.default_rng(seed)
+    return [
+        Job(
+            item=f"{number:02x}",
             ids=random.integers(0, vocabulary, length),
             columns=random.random((length, 3), np.float32),
         )
+        for number, length in enumerate(lengths)
+    ]
 
 
 def _has_experts(config: Any) -> bool:
@@ -229,11 +234,6 @@ def _has_experts(config: Any) -> bool:
         for part in parts
         for name, value in part.items()
     )
-
-
-def _is_half(model: torch.nn.Module) -> bool:
-    """Half precision is rounded at every step; a law for it has not been shown."""
-    return next(model.parameters()).dtype not in (torch.float32, torch.float64)
 
 
 def remembered(model: torch.nn.Module, subject: str) -> dict[str, Any] | None:

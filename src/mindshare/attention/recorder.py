@@ -43,7 +43,7 @@ from mindshare.attention.masks import (
     uniform_share,
     visibility_of,
 )
-from mindshare.errors import ExactnessError, SelectionError, UnsupportedModelError, nearest
+from mindshare.errors import ExactnessError, UnsupportedModelError, require_known
 
 # Both interfaces of transformers are registered under this name: a name without a mask function
 # would get no mask at all, and windows, padding and packing would vanish silently. It holds none of
@@ -277,11 +277,7 @@ def choose(call: AttentionCall, request: Request) -> str:
     3 KV heads, 2 cores); `make bench` times whole passes with the kernels it chooses.
     """
     kernel = request.kernel
-    if kernel not in ("auto", *KERNELS):
-        raise SelectionError(
-            f"unknown kernel {kernel!r}{nearest(kernel, KERNELS)}",
-            allowed=", ".join(("auto", *KERNELS)),
-        )
+    require_known(kernel, ("auto", *KERNELS), f"unknown kernel {kernel!r}")
     if kernel == "auto":
         # Masses alone, a call against the vendor's at 256 / 1,024 / 4,096 tokens: with AVX2 the
         # fused kernel adds 0.4 to 0.7 times as much as row blocks; with AVX-512, whose products are
@@ -308,6 +304,18 @@ def layer_of(module: torch.nn.Module) -> int:
             next_step="choose a model whose attention modules carry their layer's number",
         )
     return int(layer)
+
+
+def attended_twice(
+    layer: int, known: torch.nn.Module, module: torch.nn.Module
+) -> UnsupportedModelError:
+    """The error for a layer that attends again in the same pass."""
+    same = "the same module twice" if known is module else "two modules"
+    return UnsupportedModelError(
+        f"layer {layer} attended more than once in one pass ({same}: {type(module).__name__}), so "
+        "its attention is not one matrix per head",
+        next_step="choose a model whose layers attend once",
+    )
 
 
 class Recorder:
@@ -356,12 +364,7 @@ class Recorder:
         self.calls[layer] += 1
         known = self.modules.setdefault(layer, module)
         if self.calls[layer] > 1:
-            same = "the same module twice" if known is module else "two modules"
-            raise UnsupportedModelError(
-                f"layer {layer} attended more than once in one pass ({same}: "
-                f"{type(module).__name__}), so its attention is not one matrix per head",
-                next_step="choose a model whose layers attend once",
-            )
+            raise attended_twice(layer, known, module)
 
     def _unmeasured(self, call: AttentionCall) -> torch.Tensor:
         """A layer that was not asked for, by the same arithmetic as if it had been.

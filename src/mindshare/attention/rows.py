@@ -25,6 +25,7 @@ from mindshare.attention.interventions import Edges, Intervention
 from mindshare.attention.masks import Visibility
 from mindshare.attention.recorder import (
     accepted,
+    attended_twice,
     inputs_device,
     layer_of,
     plain,
@@ -58,11 +59,7 @@ class CleanPass:
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
         layer = layer_of(module)
         if layer in self.calls:
-            raise UnsupportedModelError(
-                f"layer {layer} attended more than once in one pass, so its attention is not one "
-                "matrix per head",
-                next_step="choose a model whose layers attend once",
-            )
+            raise attended_twice(layer, self.modules[layer], module)
         self.calls[layer], self.modules[layer] = call, module
         return plain(call)
 

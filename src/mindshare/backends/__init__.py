@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from mindshare.backends.pool import Division, ProcessBackend, WorkerError
 from mindshare.backends.ray_backend import RayBackend
 from mindshare.backends.worker import ModelSpec
-from mindshare.errors import SelectionError, nearest
+from mindshare.errors import SelectionError, require_known
 from mindshare.study.backend import Backend, LocalBackend
 
 __all__ = ["BackendOptions", "ModelSpec", "WorkerError"]
@@ -43,10 +43,7 @@ class BackendOptions:
     gpus_per_worker: float | None = None
 
     def __post_init__(self) -> None:
-        if self.on not in PLACES:
-            raise SelectionError(
-                f"unknown place {self.on!r}{nearest(self.on, PLACES)}", allowed=", ".join(PLACES)
-            )
+        require_known(self.on, PLACES, f"unknown place {self.on!r}")
         if self.on == "local" and self.address is not None:
             raise SelectionError("an address is for Ray", next_step="add --on ray")
         if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:

@@ -20,20 +20,18 @@ import numpy as np
 
 from mindshare.attention.jobs import Job, PromptResult, Request
 from mindshare.errors import ExactnessError, MindshareError
+from mindshare.models.facts import context_length_of
 from mindshare.models.processor import keep_memory
 from mindshare.store.database import package_versions
 from mindshare.study.backend import LocalBackend, ModelIdentity
 
 if TYPE_CHECKING:
-    import torch
-
-    from mindshare.models import LoadedModel, ModelTokenizer
+    from mindshare.models import AttentionFacts, LoadedModel, ModelTokenizer
 
 _PASSED_ON = ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "TRANSFORMERS_OFFLINE")
 # Tokens of the made-up jobs. The first two share a padded length, and so a pass where that is
 # allowed.
 _PROBE_LENGTHS = (17, 25, 120, 200)
-_PROBE = Request(statistics=frozenset({"mass", "received", "entropy", "distance"}))
 
 
 @dataclass(frozen=True)
@@ -50,26 +48,24 @@ class ModelSpec:
     def load(self, *, progress: bool = False) -> LoadedModel:
         from mindshare.models import load
 
-        return load(
-            self.reference,
-            adapter=self.adapter,
-            dtype=self.dtype,
-            device=self.device,
-            device_map=self.device_map,
-            trust_remote_code=self.trust_remote_code,
-            progress=progress,
-        )
+        how = {name: value for name, value in vars(self).items() if name != "reference"}
+        return load(self.reference, **how, progress=progress)
 
-    def reader(self) -> ModelTokenizer:
-        """Its tokenizer, by which jobs are made; no weights are read."""
+    def load_tokenizer(self, *, progress: bool = False) -> ModelTokenizer:
+        """By which jobs are made; no weights are read. An adapter may bring one of its own."""
         from mindshare.models import load_tokenizer
 
+        trust = self.trust_remote_code
         return load_tokenizer(
-            self.reference,
-            adapter=self.adapter,
-            trust_remote_code=self.trust_remote_code,
-            progress=False,
+            self.reference, adapter=self.adapter, trust_remote_code=trust, progress=progress
         )
+
+    def check(self) -> AttentionFacts:
+        """Raises for a model that can't be loaded and measured, as far as its files tell."""
+        from mindshare.models import check
+
+        how = {"adapter": self.adapter, "dtype": self.dtype, "device": self.device}
+        return check(self.reference, **how, trust_remote_code=self.trust_remote_code)  # type: ignore[arg-type]
 
     @property
     def on_gpu(self) -> bool:
@@ -203,8 +199,12 @@ class Worker:
 
 def _probe(backend: LocalBackend) -> str:
     """The hash of every number that the model gives for the made-up jobs."""
-    jobs = _probe_jobs(backend.loaded.model)
-    results = [result for batch in backend.results(jobs, _PROBE) for result in batch]
+    from mindshare.attention.checks import PROBE, probe_jobs
+
+    model = backend.loaded.model
+    room = context_length_of(getattr(model, "config", None)) or max(_PROBE_LENGTHS)
+    jobs = probe_jobs(model, [min(length, room) for length in _PROBE_LENGTHS], seed=1)
+    results = [result for batch in backend.results(jobs, PROBE) for result in batch]
     digest = hashlib.sha256()
     for result in sorted(results, key=lambda result: result.item):
         for layer, arrays in sorted(result.layers.items()):
@@ -212,19 +212,3 @@ def _probe(backend: LocalBackend) -> str:
                 digest.update(f"{result.item} {layer} {name} {array.dtype} {array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:32]
-
-
-def _probe_jobs(model: torch.nn.Module) -> list[Job]:
-    from mindshare.models.facts import context_length_of
-
-    room = context_length_of(getattr(model, "config", None)) or max(_PROBE_LENGTHS)
-    vocabulary = model.get_input_embeddings().num_embeddings  # type: ignore[operator]
-    random = np.random.default_rng(1)
-    return [
-        Job(
-            item=f"{number:02x}",
-            ids=random.integers(0, vocabulary, length),
-            columns=random.random((length, 3), np.float32),
-        )
-        for number, length in enumerate(min(length, room) for length in _PROBE_LENGTHS)
-    ]

@@ -115,11 +115,12 @@ def _run(build: Callable[[], Any], arguments: Sequence[str] | None, name: str) -
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Exception as error:
-        if not _is_usage_error(error):
+        # The parser's own errors live in click or inside typer, by version.
+        if not (hasattr(error, "show") and hasattr(error, "exit_code")):
             error.add_note(BUG)
             raise
         error.message = screenful(str(error.message))  # type: ignore[attr-defined]
-        error.show()  # type: ignore[attr-defined]
+        error.show()
         return MISTAKE
     if code == INTERRUPTED:  # newer parsers return it, older ones raise
         print("mindshare: stopped", file=sys.stderr)
@@ -130,8 +131,3 @@ def _discard(stream: Any) -> None:
     """What is left in its buffer would be written, and fail, when the process ends."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _is_usage_error(error: Exception) -> bool:
-    """Whether the parser raised it: its classes live in click or inside typer, by version."""
-    return hasattr(error, "show") and hasattr(error, "exit_code")

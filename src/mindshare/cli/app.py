@@ -52,8 +52,7 @@ def run(options: RunOptions) -> None:
         saved.function(study.having(**typed))
     except MindshareError as error:
         if error.where is None:  # whatever it is, the file says it
-            parts = {"allowed": error.allowed, "next_step": error.next_step}
-            raise type(error)(error.what, where=str(options.study), **parts) from None
+            raise error.within(str(options.study)) from None
         raise
 
 
@@ -74,14 +73,10 @@ def command(chosen: str | None = None) -> Any:
         rich_markup_mode="rich",
     )
     app.callback()(_start)
-    own = {_name(function): function for function in COMMANDS}
+    own = {function.name: function for function in COMMANDS}
     for name, function in (own if chosen in own else own | _added()).items():
         app.command(name)(function if chosen in (None, name) else _help_alone(function))
     return typer.main.get_command(app)
-
-
-def _name(function: Any) -> str:
-    return function.__name__.replace("_", "-")  # type: ignore[no-any-return]
 
 
 def _added() -> dict[str, Any]:

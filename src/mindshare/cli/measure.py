@@ -130,7 +130,7 @@ def _measure(
         report = None if progress is None else partial(progress, label)
         with candidate.backend() as backend, slow:
             return Measurer(encoder, backend, progress=report).measure(prompts)
-    with into.open_for(study, {label: prompts}) as run, candidate.backend() as backend, slow:
+    with into.open(study, {label: prompts}) as run, candidate.backend() as backend, slow:
         measurer = Measurer(encoder, backend, run.results(label), run.progress(label))
         return write_tables(measurer, prompts, run)
 

@@ -179,7 +179,10 @@ def run_progress(form: str, *, quiet: bool = False) -> Iterator[Progress]:
             with _bar(console, "Measuring", "prompts") as update:
                 yield Progress(lambda figures: update(**_drawn(figures)), every=0.1)
         elif form == "json":
-            progress = Progress(_json_line, every=_EVERY)
+            progress = Progress(
+                lambda figures: print(json.dumps(figures.to_dict()), file=sys.stderr, flush=True),
+                every=_EVERY,
+            )
             try:
                 yield progress
             finally:
@@ -217,10 +220,6 @@ def _drawn(figures: ProgressNumbers) -> dict[str, Any]:
         "total": figures.total,
         "description": ", ".join(part for part in beside if part),
     }
-
-
-def _json_line(figures: ProgressNumbers) -> None:
-    print(json.dumps(figures.to_dict()), file=sys.stderr, flush=True)
 
 
 # ── numbers as text: in a table, a mass takes 6 characters, a lift or a count at most 5 ───────────

@@ -24,6 +24,7 @@ from mindshare.errors import (
     ModelError,
     ModelFileError,
     UnsupportedModelError,
+    first_line,
     harmless,
     nearest,
 )
@@ -111,7 +112,7 @@ def read_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
                 next_step="upgrade transformers, or check the model_type in config.json",
             ) from error
         raise ModelFileError(
-            f"config.json does not describe a model: {_first_line(error)}",
+            f"config.json does not describe a model: {first_line(error)}",
             where=where,
             next_step="use the config.json the model was published with",
         ) from error
@@ -186,7 +187,7 @@ def read_tokenizer(folder: Path, *, trust_remote_code: bool = False) -> Any:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise ModelFileError(
-            f"the tokenizer cannot be loaded: {_first_line(error)}",
+            f"the tokenizer cannot be loaded: {first_line(error)}",
             where=str(folder),
             next_step="download its tokenizer files again, or remove them and bring your own",
         ) from error
@@ -219,7 +220,7 @@ def checked_device(device: Any, device_map: Any) -> Any:
         torch.empty(1, device=chosen)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
         raise ModelError(
-            f"the device {str(device)!r} is not usable: {_first_line(error)}",
+            f"the device {str(device)!r} is not usable: {first_line(error)}",
             allowed="cpu, or cuda, cuda:1, mps, … where this torch finds them",
         ) from error
     return chosen
@@ -250,14 +251,14 @@ def _load_model(folder: Path, config: Any, options: Options) -> Any:
                 model, report = attempt("eager")  # softcapping or learned sinks: no sdpa path
     except ImportError as error:
         raise ModelError(
-            f"a package this model needs is missing: {_first_line(error)}", where=str(folder)
+            f"a package this model needs is missing: {first_line(error)}", where=str(folder)
         ) from error
     # Damaged pickles, odd tensors and broken configs each raise something else.
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise _needs_trust(folder) from error
         raise ModelFileError(
-            f"the weights do not load as a {config.model_type!r} model: {_first_line(error)}",
+            f"the weights do not load as a {config.model_type!r} model: {first_line(error)}",
             where=str(folder),
             next_step="download the folder again; its config and weights must belong together",
         ) from error
@@ -288,11 +289,6 @@ def _needs_trust(folder: Path) -> ModelError:
         next_step="read that code; if you trust it, pass trust_remote_code=True"
         " (on the command line --trust-remote-code)",
     )
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def adapter_files(folder: Path) -> tuple[Path, ...]:
@@ -352,7 +348,7 @@ def merge_adapter(base: Any, folder: Path, *, base_name: str) -> Any:
         merged = adapted.merge_and_unload()
     except Exception as error:  # by the field that is odd
         raise AdapterError(
-            f"{fit}: {_first_line(error)}",
+            f"{fit}: {first_line(error)}",
             where=str(folder),
             next_step="load it on the base it was trained on",
         ) from error
@@ -374,7 +370,7 @@ def adapter_config(folder: Path) -> Any:
         config = PeftConfig.from_pretrained(str(folder))
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise AdapterError(
-            f"adapter_config.json cannot be used: {_first_line(error)}",
+            f"adapter_config.json cannot be used: {first_line(error)}",
             where=str(folder),
             next_step="upgrade peft, or save the adapter again",
         ) from error

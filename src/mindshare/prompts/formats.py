@@ -19,8 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mindshare.errors import PromptError, nearest
-from mindshare.prompts.prompt import placed
+from mindshare.errors import PromptError, first_line, nearest
 from mindshare.prompts.rows import (
     GZIP,
     PARQUET,
@@ -104,7 +103,7 @@ def open_rows(where: str, format: str = AUTO) -> Rows:
         form = re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", where)
         is_hub_id = form and not os.path.exists(path.parent)
         step = f"check the path; a dataset of the hub is written {HUB}{where}"
-        raise placed(error, str(path), next_step=step if is_hub_id else None) from None
+        raise error.within(str(path), next_step=step if is_hub_id else None) from None
     return READERS[_format_of(path) if format == AUTO else format](where)
 
 
@@ -304,11 +303,7 @@ def _read_as(what: str, where: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
-        raise PromptError(f"this is not {what}: {_first_line(error)}", where=where) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+        raise PromptError(f"this is not {what}: {first_line(error)}", where=where) from None
 
 
 @dataclass(frozen=True)
@@ -366,7 +361,7 @@ def explained(data: HubData, error: Exception | str) -> PromptError:
         what = f"the hub has no dataset {data.path!r} (or it is private)"
         step = "check the name; a file or folder is given by its path"
     else:
-        reason = error if isinstance(error, str) else _first_line(error)
+        reason = error if isinstance(error, str) else first_line(error)
         what = f"the hub cannot be asked for the dataset: {reason}"
         step = "check the network; or give a file, or a folder written by save_to_disk"
     return PromptError(what, where=data.name, next_step=step)
@@ -379,7 +374,7 @@ def load_stream(load_dataset: Callable[..., Any], data: HubData) -> Any:
     # Unknown configurations, loading scripts, broken files: each its own kind of error.
     except Exception as error:
         raise PromptError(
-            f"the dataset cannot be loaded: {_first_line(error)}", where=data.name, allowed=HUB_FORM
+            f"the dataset cannot be loaded: {first_line(error)}", where=data.name, allowed=HUB_FORM
         ) from error
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from mindshare.errors import PromptError
 from mindshare.prompts.formats import BATCH, ENDINGS, batch_rows
-from mindshare.prompts.prompt import Message, Prompt, placed
+from mindshare.prompts.prompt import Message, Prompt
 from mindshare.prompts.rows import Row, Rows
 from mindshare.prompts.source import DataSource, Prompts
 
@@ -84,7 +84,8 @@ def as_prompts(prompts: Any, *, column: Column = None) -> PromptSource:
 
 def _distinct(prompts: Any) -> list[Prompt]:
     """A prompt, or several."""
-    items = [as_prompt(prompts)] if _is_one(prompts) else list(_each(prompts))
+    is_one = isinstance(prompts, (str, Prompt)) or _is_chat(prompts)
+    items = [as_prompt(prompts)] if is_one else list(_each(prompts))
     if not items:
         raise PromptError("there is no prompt", next_step="give at least one")
     counts: dict[str, int] = {}
@@ -112,7 +113,7 @@ def _each(prompts: Any) -> Iterator[Prompt]:
         try:
             yield as_prompt(item)
         except PromptError as error:
-            raise placed(error, f"prompt {number} of those given") from None
+            raise error.within(f"prompt {number} of those given") from None
 
 
 def as_prompt(item: Any) -> Prompt:
@@ -132,10 +133,6 @@ def _no_prompt(value: Any) -> str:
         return "None is no prompt"
     missing = isinstance(value, float) and value != value
     return "a value is missing (nan)" if missing else f"{type(value).__name__} is no prompt"
-
-
-def _is_one(value: Any) -> bool:
-    return isinstance(value, (str, Prompt)) or _is_chat(value)
 
 
 def _is_chat(value: Any) -> bool:
@@ -167,16 +164,16 @@ def table_rows(value: Any) -> Rows | None:
     if isinstance(value, Sequence) and value and all(isinstance(one, Mapping) for one in value):
         if _is_chat(value):
             return None
-        return Rows("the list", None, lambda _: _listed_rows(value))
+
+        def read(_: Collection[str] | None) -> Iterator[Row]:
+            return (Row(f"row {n}", dict(row)) for n, row in enumerate(value, start=1))
+
+        return Rows("the list", None, read)
     names = getattr(value, "column_names", None)
     names = getattr(value, "columns", None) if names is None else names
     if names is None or isinstance(value, (DataSource, Prompts, Rows)):
         return None
     return _frame_rows(value, tuple(map(str, names)), name)
-
-
-def _listed_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
-    return (Row(f"row {number}", dict(row)) for number, row in enumerate(rows, start=1))
 
 
 def _mapping_rows(value: Mapping[Any, Any], name: str) -> Rows | None:

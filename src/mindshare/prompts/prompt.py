@@ -231,13 +231,6 @@ def parse_marks(
     return "".join(clean) + text[copied:], {name: tuple(sorted(r)) for name, r in spans.items()}
 
 
-def placed(error: PromptError, place: str, *, next_step: str | None = None) -> PromptError:
-    """The same error with the place of its row, message or file before its own."""
-    where = place if error.where in (None, place) else f"{place}, {error.where}"
-    step = next_step or error.next_step
-    return PromptError(error.what, where=where, allowed=error.allowed, next_step=step)
-
-
 def _as_message(value: Message | Mapping[str, Any], index: int) -> Message:
     if isinstance(value, Message):
         return value
@@ -250,7 +243,7 @@ def _as_message(value: Message | Mapping[str, Any], index: int) -> Message:
     try:
         return Message(value["role"], value["content"])
     except PromptError as error:
-        raise placed(error, f"message {index}") from None
+        raise error.within(f"message {index}") from None
 
 
 def _joined(spans: Mapping[str, Any] | None, marks: Mapping[str, Any]) -> dict[str, Any]:

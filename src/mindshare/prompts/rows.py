@@ -29,7 +29,6 @@ from typing import IO, Any, cast
 
 from mindshare.errors import PromptError
 from mindshare.limits import read_whole, require_file
-from mindshare.prompts.prompt import placed
 
 STDIN = "-"
 GZIP = ".gz"
@@ -256,7 +255,7 @@ def jsonl_rows(file: DataFile) -> Rows:
         except PromptError as error:
             # If the very first line is no JSON, perhaps none is.
             step = _OTHER_FORMAT if place.endswith(", line 1") else None
-            raise placed(error, place, next_step=step) from None
+            raise error.within(place, next_step=step) from None
 
     return Rows(file.name, None, lambda _: _line_rows(file, values))
 

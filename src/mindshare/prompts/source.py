@@ -31,7 +31,7 @@ from mindshare.prompts.columns import (
     tested,
 )
 from mindshare.prompts.formats import AUTO, open_rows
-from mindshare.prompts.prompt import Prompt, placed
+from mindshare.prompts.prompt import Prompt
 from mindshare.prompts.rows import Row, Rows, decoded, file_content, parsed
 
 STOP, SKIP = BAD_ROWS = ("stop", "skip")
@@ -259,7 +259,7 @@ class Prompts:
     def _leave_out(self, place: str, error: PromptError, tally: _Tally) -> None:
         """List a bad row, or stop at it: the one place where rows are refused."""
         step = "mend the row, or leave such rows out with --bad-rows skip"
-        error = placed(error, place, next_step=error.next_step or step)
+        error = error.within(place, next_step=error.next_step or step)
         if self.source.bad_rows == STOP:
             raise error from None
         tally.bad.append(BadRow(str(error.where), error.what))
@@ -377,4 +377,4 @@ def _one_prompt(
     try:
         return columns.prompt(row(text), str(path))[0]
     except PromptError as error:
-        raise placed(error, str(path)) from None
+        raise error.within(str(path)) from None

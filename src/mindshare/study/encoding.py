@@ -131,9 +131,7 @@ def encode_for(tokenizer: Tokenizer, prompt: Prompt, *, any_length: bool = False
         )
     except (PromptError, TokenError) as error:
         place = prompt.place or f"prompt {prompt.id}"
-        where = f"{tokenizer.name}, {place}" + (f", {error.where}" if error.where else "")
-        parts = {"allowed": error.allowed, "next_step": error.next_step}
-        raise type(error)(error.what, where=where, **parts) from error
+        raise error.within(f"{tokenizer.name}, {place}") from error
     limit = tokenizer.context_length
     if limit is not None and len(encoded) > limit and not any_length:
         skip = ", or leave such rows out with --bad-rows skip" if prompt.place else ""

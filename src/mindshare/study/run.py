@@ -1,6 +1,6 @@
 """A run on disk: every result is kept, so that a study can be stopped, resumed and extended.
 
-    with RunFolder("results/maps").open(study.fixed_parts(), {"smollm2": len(prompts)}) as run:
+    with RunFolder("results/maps").open(study, {"smollm2": prompts}) as run:
         measurer = Measurer.of(loaded, study, store=run.results("smollm2"))
         write_tables(measurer, prompts, run)
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
 from mindshare.attention.jobs import Job, Layers, PromptResult, pack, unpack
-from mindshare.errors import MindshareError, SelectionError, checked
+from mindshare.errors import MindshareError, SelectionError, checked, first_line
 from mindshare.folders import Texts
 from mindshare.models import LoadedModel
 from mindshare.naming import layer_ranges
@@ -56,20 +56,28 @@ class RunFolder:
         if not self.replace:
             RunWriter.check(self.folder, definition)
 
-    def open(self, definition: Mapping[str, Any], expected: Mapping[str, int]) -> OpenRun:
-        """`expected`: how many passes each model is to make, by its label."""
-        store = RunWriter.open(self.folder, definition, replace=self.replace)
-        first, *others = expected.items()
-        store.expect({first[0]: first[1] + len(self.unread), **dict(others)})
-        return OpenRun(store, self, len(expected))
+    def open(
+        self,
+        study: AnyStudy,
+        prompts: Mapping[str, PromptSource],
+        refused: Mapping[str, MindshareError] | None = None,
+    ) -> OpenRun:
+        """For these prompts, by model.
 
-    def open_for(self, study: AnyStudy, prompts: Mapping[str, PromptSource]) -> OpenRun:
-        """For these prompts by model; rows of a data source that gave none are left out."""
-        expected = {label: len(some) * study.passes for label, some in prompts.items()}
+        Rows of a data source that gave none, and prompts that are `refused` (by id), stand in the
+        run's plan once, as failures of the first model.
+        """
+        refused, first = refused or {}, next(iter(prompts))
         bad = [row for some in prompts.values() for row in getattr(some, "bad", ())]
         unread = self.unread or list(dict.fromkeys(bad))
-        run = replace(self, unread=unread).open(study.fixed_parts(), expected)
-        run.tell_added_layers(expected, study.chosen_layers)
+        store = RunWriter.open(self.folder, study.fixed_parts(), replace=self.replace)
+        passes = {k: (len(some) - len(refused)) * study.passes for k, some in prompts.items()}
+        store.expect(passes | {first: passes[first] + len(refused) + len(unread)})
+        run = OpenRun(store, replace(self, unread=unread), len(prompts))
+        run.tell_added_layers(prompts, study.chosen_layers)
+        for prompt in prompts[first] if refused else ():
+            if prompt.id in refused:
+                run.results(first).refuse(prompt, refused[prompt.id])
         return run
 
 
@@ -214,8 +222,9 @@ class RunResults:
             raise error
         if prompt.id in self.failed:
             return
-        self._fail([(prompt.id, prompt.place, str(error).splitlines()[0])])
-        self.failed[prompt.id] = str(error).splitlines()[0]
+        reason = first_line(error)
+        self._fail([(prompt.id, prompt.place, reason)])
+        self.failed[prompt.id] = reason
 
     def leave_out(self, unread: Sequence[tuple[str, str]]) -> None:
         """Rows that gave no prompt: planned and failed, so that they never vanish."""
@@ -305,7 +314,7 @@ def measure(
     loaded, source = as_loaded(model), as_prompts(prompts, column=column)
     if into is None:
         return Measurer.of(loaded, study, progress=progress).measure(source)
-    with RunFolder.of(into).open_for(study, {loaded.name: source}) as run:
+    with RunFolder.of(into).open(study, {loaded.name: source}) as run:
         report = progress or run.progress(loaded.name)
         store = run.results(loaded.name)
         measurer = Measurer.of(loaded, study, store=store, progress=report)

@@ -100,12 +100,7 @@ class TokenClass:
         try:
             parse_rule(self.rule)
         except ClassRuleError as error:
-            raise ClassRuleError(
-                error.what,
-                where=f"class {self.name!r}",
-                allowed=error.allowed,
-                next_step=error.next_step,
-            ) from None
+            raise error.within(f"class {self.name!r}") from None
 
     @property
     def parsed(self) -> Rule:
