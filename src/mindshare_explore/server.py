@@ -29,12 +29,12 @@ def opened(what: Sequence[Any], *, memory: int | None = None, keep: Path | None 
     saved = [isinstance(one, str) and os.path.isfile(Path(one) / MANIFEST) for one in what]
     folders = [Path(one) for one, is_saved in zip(what, saved, strict=True) if is_saved]
     models = [one for one, is_saved in zip(what, saved, strict=True) if not is_saved]
-    return Explorer(
-        _candidates(models) if models else (),
-        folders,
-        folder=keep or _cache() if models else None,
-        memory=memory or MEMORY,
-    )
+    if not models:
+        return Explorer((), folders, memory=memory or MEMORY)
+    from platformdirs import user_cache_path
+
+    folder = keep or user_cache_path("mindshare") / "explorer"
+    return Explorer(_candidates(models), folders, folder=folder, memory=memory or MEMORY)
 
 
 def _candidates(models: Sequence[Any]) -> list[Candidate]:
@@ -53,12 +53,6 @@ def _candidates(models: Sequence[Any]) -> list[Candidate]:
     for one in found:
         one.facts  # noqa: B018
     return found
-
-
-def _cache() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("mindshare") / "explorer"
 
 
 @dataclass

@@ -32,7 +32,7 @@ def compared(explorer: Explorer, a: MeasuredPrompt, b: MeasuredPrompt) -> dict[s
         every = [[at, at] for at in range(len(a.encoded))]
         same = a.encoded.text == b.encoded.text
         return found | {"kind": "models" if same else "same tokens", "pairs": every}
-    if a.model != b.model and not _same_tokenizer(explorer, a, b):
+    if a.model != b.model and explorer.model(b.model).encode(a.prompt).ids != a.encoded.ids:
         return found | {"kind": "classes", "why": "the models cut this text into other tokens"}
     pairs, parts = _aligned(explorer, a, b)
     return found | {"kind": "versions", "pairs": [list(one) for one in pairs], "parts": parts}
@@ -59,10 +59,6 @@ def with_insertion(one: MeasuredPrompt, at: int, text: str) -> Prompt:
         "that place belongs to the chat template, not to a message",
         next_step="choose a token inside a message",
     )
-
-
-def _same_tokenizer(explorer: Explorer, a: MeasuredPrompt, b: MeasuredPrompt) -> bool:
-    return explorer.model(b.model).encode(a.prompt).ids == a.encoded.ids
 
 
 def _aligned(

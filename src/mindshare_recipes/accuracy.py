@@ -209,7 +209,8 @@ def card(folder: Path) -> str:
         {100 / len(ACTIONS):.1f} %. Measured again by
         `mindshare-recipes building-blocks accuracy`.""",
     }
-    parts = [f"{title}\n\n{_filled(text)}\n" for title, text in texts.items()]
+    how: dict[str, Any] = {"width": 100, "break_long_words": False, "break_on_hyphens": False}
+    parts = [f"{title}\n\n{fill(' '.join(text.split()), **how)}\n" for title, text in texts.items()]
     return "\n".join([*parts, _score_table(measured["models"])])
 
 
@@ -221,10 +222,6 @@ def _score_table(models: Mapping[str, Any]) -> str:
         scores = [Score(**models[name][way][action]) for name in models for way in titles]
         rows.append([action, str(scores[0].n), *map(str, scores)])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def _filled(text: str) -> str:
-    return fill(" ".join(text.split()), 100, break_long_words=False, break_on_hyphens=False)
 
 
 def _read(path: Path) -> dict[str, Any]:

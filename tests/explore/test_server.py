@@ -18,7 +18,7 @@ from .conftest import MAP
 def test_a_frame_shows_the_live_page_and_keeps_a_copy(
     pair: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("mindshare_explore.server._cache", lambda: tmp_path)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_: tmp_path)
     loaded = mindshare.load(pair / "base")
     frame = mindshare.explore(loaded, prompt=MAP)
     try:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from mindshare.study import Measurement
 
 TOP = 5  # differences between two models that are listed
-_LINES = 8  # classes that lines can tell apart
+MOST_LINES = 8  # classes or conditions that lines can tell apart
 _COLUMN_ROWS = 60  # rows of a summary whose bars stay legible at column width
 
 
@@ -327,7 +327,7 @@ class ClassAnalysis(Analysis):
 
     def _difference_lines(self, name: str, contrast: pa.Table, about: dict[str, str]) -> Figure:
         """Differences by layer."""
-        classes = self.shown[:_LINES] or None
+        classes = self.shown[:MOST_LINES] or None
         drawing = {k: v for k, v in self.drawing.items() if k != "title"}
         title = f"difference_in_{self.measure.name}_by_layer_{name}"
         options = LineOptions(name=file_word(title), classes=classes, **drawing)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from mindshare.api.candidates import Candidate
 from mindshare.api.charts import (
+    MOST_LINES,
     Analysis,
     Chart,
     Drawing,
@@ -31,7 +32,7 @@ from mindshare.api.heads import (
     top_heads,
 )
 from mindshare.api.likes import Preset, condition_names, liked
-from mindshare.errors import SelectionError, checked, require_known
+from mindshare.errors import SelectionError, checked, require_all_known, require_known
 from mindshare.facts import alignment_notes, insertion_findings
 from mindshare.figures import (
     Figure,
@@ -71,7 +72,6 @@ MAPS = ("amplitude", "shape", "entropy_change", "divergence", "retained", "affin
 RANKED_BY = tuple(measure for measure in RESPONSE if measure != LEFT)
 _TOP = 3  # heads that are looked at closely if none are named
 _STRIP = 800  # tokens of a prompt whose text is drawn
-_LINES = 8  # conditions that lines can tell apart
 
 
 class InsertionParts(Drawing, RunParts, total=False):
@@ -111,9 +111,7 @@ def insertion(
     for each model, and the numbers over the prompts, `summary`, `by_layer` and `overall`.
     """
     # `__annotations__` holds a TypedDict's inherited keys, too.
-    known = InsertionParts.__annotations__
-    for name in parts:
-        require_known(name, known, f"unknown part of an insertion {name!r}")
+    require_all_known(parts, InsertionParts.__annotations__, "part of an insertion")
     given, like = liked({"insert": insert, **parts}, "insertion")
     insert, layers = given.pop("insert") or "/ *55", given.get("layers")
     fields = ("against", "at", "seed", "queries", "near", "chunk_tokens")
@@ -262,15 +260,15 @@ class InsertionFigures:
     def not_drawn(self) -> list[str]:
         """What is left out of the pictures, though not of the tables."""
         notes = []
-        if len(self.study.conditions) > _LINES:
+        if len(self.study.conditions) > MOST_LINES:
             notes.append(
-                f"retained_by_layer draws the first {_LINES} of {len(self.study.conditions)} "
+                f"retained_by_layer draws the first {MOST_LINES} of {len(self.study.conditions)} "
                 "conditions; the table by_layer has all"
             )
-        if len(self.study.insertions) > 1 and self.sweep_lines > _LINES:
+        if len(self.study.insertions) > 1 and self.sweep_lines > MOST_LINES:
             notes.append(
-                f"the sweep is not drawn, it would need {self.sweep_lines} lines and {_LINES} can "
-                "be told apart; the table overall has its numbers"
+                f"the sweep is not drawn, it would need {self.sweep_lines} lines and {MOST_LINES} "
+                "can be told apart; the table overall has its numbers"
             )
         return notes
 
@@ -303,11 +301,11 @@ class InsertionFigures:
             self.statistics["by_layer"],
             "retained",
             LineOptions(
-                **self._options("retained_by_layer"), conditions=self.study.conditions[:_LINES]
+                **self._options("retained_by_layer"), conditions=self.study.conditions[:MOST_LINES]
             ),
             about=self.about,
         )
-        if len(self.study.insertions) > 1 and self.sweep_lines <= _LINES:
+        if len(self.study.insertions) > 1 and self.sweep_lines <= MOST_LINES:
             yield sweep_curves(
                 self.statistics["overall"],
                 {label: one.table("conditions") for label, one in self.measured.items()},

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import (
+    MOST_LINES,
     Analysis,
     Chart,
     Drawing,
@@ -23,7 +24,7 @@ from mindshare.api.charts import (
 )
 from mindshare.api.comparison import Comparison
 from mindshare.attention.jobs import LOGITS
-from mindshare.errors import SelectionError, checked, require_known
+from mindshare.errors import SelectionError, checked, require_all_known, require_known
 from mindshare.facts.find import claims, find
 from mindshare.facts.sentences import sentence
 from mindshare.figures import (
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FINDINGS = 12  # sentences that are shown
-_LINES = 8  # classes that lines can tell apart
 
 
 class KnockoutParts(TypedDict, total=False):
@@ -103,9 +103,7 @@ def knockout(
 
     The tables: `effects`, one row per prompt and intervention, and `answers`.
     """
-    known = KnockoutDefinitions.__annotations__
-    for name in parts:
-        require_known(name, known, f"unknown part of a knock-out {name!r}")
+    require_all_known(parts, KnockoutDefinitions.__annotations__, "part of a knock-out")
     if parts.get("how") == "mean":
         parts = {**parts, **_means(models, prompts, parts)}  # type: ignore[typeddict-item]
     if not parts.get("screen"):
@@ -267,7 +265,7 @@ class KnockoutAnalysis(Analysis):
             for name in ("mass", "contribution", self.measure)
         ]
         drawing = {k: v for k, v in self.drawing.items() if k not in ("title", "y_title")}
-        options = LineOptions(classes=self.classes[:_LINES], **({"width": "page"} | drawing))
+        options = LineOptions(classes=self.classes[:MOST_LINES], **({"width": "page"} | drawing))
         several = len(three[0]["layer"].unique()) > 1
         figures = [use_lines(three[0], three[1], three[2], options, about=about)] if several else []
         if self.study.each:
@@ -285,17 +283,14 @@ class KnockoutAnalysis(Analysis):
         if self.study.places:
             return [class_bars(summary, ClassBarsOptions(**self.drawing), about=about)]
         if not self.study.each:
-            options = LineOptions(classes=self.classes[:_LINES], **self.drawing)
+            options = LineOptions(classes=self.classes[:MOST_LINES], **self.drawing)
             return [layer_lines(summary, options=options, about=about)]
-        return [
-            head_map(summary, name, self._map_options(name, label), about=about)
-            for label in comparison.measurements
-            for name in self.classes
-        ]
-
-    def _map_options(self, token_class: str, label: str) -> HeadMapOptions:
-        words = ("effect_map", self.measure, token_class, label)
-        return HeadMapOptions(model=label, name="_".join(map(file_word, words)), **self.drawing)
+        figures = []
+        for label, name in product(comparison.measurements, self.classes):
+            file = "_".join(map(file_word, ("effect_map", self.measure, name, label)))
+            options_of_map = HeadMapOptions(model=label, name=file, **self.drawing)
+            figures.append(head_map(summary, name, options_of_map, about=about))
+        return figures
 
     def _about(self, comparison: Comparison) -> dict[str, str]:
         """What a figure's definition adds."""

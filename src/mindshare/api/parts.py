@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart, Drawing, chosen_look
 from mindshare.api.comparison import Comparison, Progress
-from mindshare.errors import PromptError, checked, require_known
+from mindshare.errors import PromptError, checked, require_all_known
 from mindshare.facts.parts import FIRST, part_sentences
 from mindshare.figures import Figure, PartBarsOptions, TokenStripOptions, part_bars, received_strip
 from mindshare.naming import file_word
@@ -47,8 +47,7 @@ def parts(models: Any, prompts: Any, **how: Unpack[PartsDefinition]) -> Chart:
     over all heads and `layers`. The first figure has a bar per part; the others are the text of
     each prompt, every token in the colour of what it receives.
     """
-    for name in how:
-        require_known(name, PartsDefinition.__annotations__, f"unknown keyword of parts {name!r}")
+    require_all_known(how, PartsDefinition.__annotations__, "keyword of parts")
     chosen = candidates(models, how.get("loading") or Loading())
     wordings = _wordings(prompts)
     if len(chosen) * len(wordings) > MOST:

@@ -115,8 +115,13 @@ class _Blockwise:
         self._shape_tiles()
         self.key = self._by_lane(call.key.reshape(self.pairs, self.keys, self.dim).to(self.kind))
         self.value = self._by_lane(call.value.reshape(self.pairs, self.keys, -1).to(self.kind))
-        self.columns = self._columns()
-        self.query_weights = self._by_pair(weights.queries)  # [pair, set, query]
+        self.columns: torch.Tensor | None = None  # [pair, lane, column, key]: rows of a product
+        if weights.columns is not None:
+            columns = weights.columns.transpose(1, 2).to(self.kind).contiguous()
+            self.columns = self._by_lane(self._by_pair(columns))
+        self.query_weights: torch.Tensor | None = None  # [pair, set, query]
+        if weights.queries is not None:
+            self.query_weights = self._by_pair(weights.queries)
         self._allocate()
 
     def _shape_tiles(self) -> None:
@@ -134,17 +139,8 @@ class _Blockwise:
         copied = self.together > 1 and self.queries >= self.tokens * self.lanes
         return lanes.contiguous() if copied else lanes
 
-    def _columns(self) -> torch.Tensor | None:
-        """[pair, lane, column, key]: rows of a product, see above."""
-        if self.weights.columns is None:
-            return None
-        columns = self._by_pair(self.weights.columns.transpose(1, 2).to(self.kind).contiguous())
-        return None if columns is None else self._by_lane(columns)
-
-    def _by_pair(self, x: torch.Tensor | None) -> torch.Tensor | None:
+    def _by_pair(self, x: torch.Tensor) -> torch.Tensor:
         """[batch or 1, …] → [pair, …], without a copy for a batch of one."""
-        if x is None:
-            return None
         if len(x) == 1:
             return x.expand(self.pairs, -1, -1)
         return x.repeat_interleave(self.kv_heads, 0)
@@ -222,7 +218,7 @@ class _Blockwise:
         if self.carried is not None:
             self._put(self.carried, tile, self._carried(tile, outputs))
         if self.given is not None:
-            self._put(self.given, tile, self._masses(tile))
+            self._put(self.given, tile, self._over_keys(tile, tile.products))
         for name, where in self.per_query.items():
             if name == "entropy":
                 found = _entropy(scores, tile.attention)
@@ -293,9 +289,6 @@ class _Blockwise:
             done = first - tile.first_pair
             yield prompt, slice(head, head + count), slice(done, done + count)
             first += count
-
-    def _masses(self, tile: _Tile) -> torch.Tensor:
-        return self._over_keys(tile, tile.products)
 
     def _over_keys(self, tile: _Tile, rows: torch.Tensor) -> torch.Tensor:
         """[product, row, column]: Σ_j rows[i,j]·columns[j]"""

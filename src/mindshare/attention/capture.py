@@ -15,7 +15,7 @@ import torch
 from mindshare.attention.call import LayerStats, TokenBatch, query_counts, received_means
 from mindshare.attention.checks import Verdict, verify
 from mindshare.attention.forward import run_pass
-from mindshare.attention.jobs import Request
+from mindshare.attention.jobs import Request, check_chunk, check_near
 from mindshare.attention.recorder import Recorder
 from mindshare.errors import PromptError, SelectionError
 from mindshare.models.facts import context_length_of
@@ -33,10 +33,8 @@ class CaptureOptions:
     self_check: bool = True  # compare this model type with its eager attention once
 
     def __post_init__(self) -> None:
-        if self.near < -1:
-            raise SelectionError(f"near={self.near}", allowed="-1 (include the diagonal), 0, 1, …")
-        if self.chunk_tokens is not None and self.chunk_tokens < 1:
-            raise SelectionError(f"chunk_tokens={self.chunk_tokens}", allowed="1, 2, 3, …")
+        check_near(self.near)
+        check_chunk(self.chunk_tokens)
 
 
 @dataclass(frozen=True, repr=False)

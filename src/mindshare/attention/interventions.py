@@ -99,10 +99,11 @@ def interventions(knockout: Knockout, edges: Edges, layers: Sequence[int]) -> li
             together[layer] = (*(together.get(layer) or ()), head)
         places = [(min(together), 0, together)]
     else:
+        n_heads = {n: call.query.shape[1] for n, call in sorted(edges.calls.items())}
         places = [
-            (layer, slot, {n: which for n in around if _has(edges.calls[n], which)})
+            (layer, slot, {n: which for n in around if which is None or max(which) < n_heads[n]})
             for layer in layers
-            for around in [[n for n in sorted(edges.calls) if n in knockout.around(layer)]]
+            for around in [[n for n in n_heads if n in knockout.around(layer)]]
             for slot, which in enumerate(slots(knockout, edges.calls[layer], layer))
         ]
     found = []
@@ -125,10 +126,6 @@ def slots(knockout: Knockout, call: AttentionCall, layer: int) -> list[tuple[int
     if knockout.places:
         return [(head,) for at, head in knockout.places if at == layer]
     return [(head,) for head in knockout.heads or range(call.query.shape[1])]
-
-
-def _has(call: AttentionCall, heads: tuple[int, ...] | None) -> bool:
-    return heads is None or max(heads) < call.query.shape[1]
 
 
 def edges_of(columns: np.ndarray, queries: np.ndarray, fed: int, calls: Calls) -> Edges:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mindshare.errors import ExactnessError
+from mindshare.errors import ExactnessError, SelectionError
 
 LOGITS = 2**28  # bytes of logits that knock-outs of a prompt hold at a time
 HOW = ("mask", "zero", "sink", "mean")  # what takes the place of edges that are taken away
@@ -130,6 +130,20 @@ class PromptResult:
     layers: Mapping[int, Mapping[str, np.ndarray]]
     kernels: Mapping[int, str] = field(default_factory=dict)
     shared: int = 0  # tokens at its start that were computed for an earlier prompt
+
+
+def check_near(near: int) -> None:
+    """Refuse what `near` of a request can't be."""
+    if near < -1:
+        raise SelectionError(
+            f"near={near} makes no sense", allowed="-1 (include the diagonal), 0, 1, 2, …"
+        )
+
+
+def check_chunk(tokens: int | None) -> None:
+    """Refuse what `chunk_tokens` of a request can't be."""
+    if tokens is not None and tokens < 1:
+        raise SelectionError(f"chunk_tokens={tokens}", allowed="1, 2, 3, …")
 
 
 def pack(arrays: Mapping[str, np.ndarray]) -> bytes:

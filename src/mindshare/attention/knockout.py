@@ -112,7 +112,8 @@ class _Prompt:
             count = len(slots(self.knockout, self.edges.calls[layer], layer))
             shape = (count, len(self.edges.keys))
             results[layer] = {name: np.full(shape, x, np.float32) for name, x in start.items()}
-        for group in self._groups(some):
+        size = self._size - 1  # the clean row
+        for group in (some[start : start + size] for start in range(0, len(some), size)):
             for name, values in self._of_group(group).items():
                 for one, number in zip(group, values, strict=True):
                     results[one.layer][name][one.slot, one.column] = number
@@ -138,11 +139,6 @@ class _Prompt:
             )
         effects = self._effects(logits[0]).of(logits)  # of all rows, so that their number is even
         return {name: x[1 : 1 + len(group)] for name, x in effects.items()}
-
-    def _groups(self, some: Sequence[Intervention]) -> list[Sequence[Intervention]]:
-        """Rows that go together, by their first layer."""
-        size = self._size - 1  # the clean row
-        return [some[start : start + size] for start in range(0, len(some), size)]
 
     @property
     def _size(self) -> int:

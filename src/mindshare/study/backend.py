@@ -110,8 +110,11 @@ class LocalBackend:
         return may_share(self.loaded.model)
 
     def results(self, jobs: Sequence[Job], request: Request) -> Iterator[list[PromptResult]]:
-        if request.knockout is not None:
-            yield from self._knockouts(jobs, request)
+        if request.knockout is not None:  # a prompt's share its passes, and no others do
+            from mindshare.attention import knockout
+
+            for job in sorted(jobs, key=lambda job: (-len(job), job.item)):
+                yield [knockout.run(self.loaded.model, job, request)]
             return
         requested = {job.item for job in jobs}
         versions: dict[str, list[Job]] = {}  # item of the reference → the jobs compared with it
@@ -132,13 +135,6 @@ class LocalBackend:
                     yield some
             compared = [job for item in kept for job in versions[item]]
             yield from self._passes(compared, request, kept, names)
-
-    def _knockouts(self, jobs: Sequence[Job], request: Request) -> Iterator[list[PromptResult]]:
-        """A prompt's knock-outs share its passes, and no others do."""
-        from mindshare.attention.knockout import run
-
-        for job in sorted(jobs, key=lambda job: (-len(job), job.item)):
-            yield [run(self.loaded.model, job, request)]
 
     def _names(
         self, jobs: Sequence[Job], versions: Mapping[str, list[Job]], request: Request

@@ -37,8 +37,7 @@ def effect_rows(
     n_keys = [np.tile(x["n_keys"], (n, 1)) for x, n in zip(layers.values(), slots, strict=True)]
     effects: Rows = {
         "queries": pa.repeat(study.queries, cells * len(classes)),
-        "layer": _layers(study, list(layers), slots, len(classes)),
-        "head": _heads(study, list(layers), slots, len(classes)),
+        **_places(study, list(layers), slots, len(classes)),
         "class": np.array(list(classes) * cells, object),
         **{name: np.concatenate([x[name].reshape(-1) for x in layers.values()]) for name in names},
         "n_tokens": np.tile(tokens, cells),
@@ -50,19 +49,15 @@ def effect_rows(
     return {"answers": _answer_rows(prompt, first), "effects": effects}
 
 
-def _layers(study: KnockoutStudy, layers: list[int], slots: list[int], classes: int) -> Any:
-    if study.places and not study.each:
-        return pa.nulls(classes, pa.int32())
-    return np.repeat(np.array(layers, np.int32), np.array(slots) * classes)
-
-
-def _heads(study: KnockoutStudy, layers: list[int], slots: list[int], classes: int) -> Any:
+def _places(study: KnockoutStudy, layers: list[int], slots: list[int], classes: int) -> Rows:
+    layer: Any = np.repeat(np.array(layers, np.int32), np.array(slots) * classes)
     if not study.each:
-        return pa.nulls(sum(slots) * classes, pa.int32())
+        nothing = pa.nulls(sum(slots) * classes, pa.int32())
+        return {"layer": nothing if study.places else layer, "head": nothing}
     heads = [list(study.heads or range(n)) for n in slots]
     if study.places:
-        heads = [[head for at, head in study.places if at == layer] for layer in layers]
-    return np.repeat(np.concatenate(heads).astype(np.int32), classes)
+        heads = [[head for at, head in study.places if at == one] for one in layers]
+    return {"layer": layer, "head": np.repeat(np.concatenate(heads).astype(np.int32), classes)}
 
 
 def _answer_rows(prompt: EncodedPrompt, numbers: Any) -> Rows:

@@ -70,29 +70,10 @@ class Measurement:
         more = ", ".join(f"<code>{door}</code>" for door in doors)
         return "<br>".join([*lines, f"go on: {more}"])
 
-    @property
-    def mass(self) -> pa.Table:
-        return self.table("mass")
-
-    @property
-    def heads(self) -> pa.Table:
-        return self.table("heads")
-
-    @property
-    def received(self) -> pa.Table:
-        return self.table("received")
-
-    @property
-    def tokens(self) -> pa.Table:
-        return self.table("tokens")
-
-    @property
-    def classes(self) -> pa.Table:
-        return self.table("classes")
-
-    @property
-    def prompts(self) -> pa.Table:
-        return self.table("prompts")
+    def __getattr__(self, name: str) -> pa.Table:
+        if name not in _ORDER:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return self.table(name)
 
     def table(self, name: str) -> pa.Table:
         if name not in self.tables:

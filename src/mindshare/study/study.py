@@ -13,10 +13,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
-from mindshare.attention.jobs import HOW, Knockout, Layers, Request
-from mindshare.errors import SelectionError, nearest, require_types
+from mindshare.attention.jobs import HOW, Knockout, Layers, Request, check_chunk, check_near
+from mindshare.errors import SelectionError, nearest, require_all_known, require_types
 from mindshare.measures import MEASURES as REGISTRY
 from mindshare.prompts import Insertion, parse_insertions
 from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
@@ -40,6 +40,13 @@ class _Definition:
     """What every study has in common."""
 
     layers: tuple[int, ...] | None
+    kind: ClassVar[str] = ""
+    selecting: ClassVar[tuple[str, ...]] = ("layers",)  # fields that only select among results
+
+    @property
+    def passes(self) -> int:
+        """Of one prompt."""
+        return 1
 
     def to_dict(self) -> dict[str, Any]:
         return dict(asdict(self))  # type: ignore[call-overload]
@@ -54,11 +61,19 @@ class _Definition:
     def chosen_layers(self) -> Layers:
         return None if self.layers is None else frozenset(self.layers)
 
+    def fixed_parts(self) -> dict[str, Any]:
+        """What all results of one run share: all but what only selects among them."""
+        parts = {
+            name: value for name, value in self.to_dict().items() if name not in self.selecting
+        }
+        return {"kind": self.kind, **parts} if self.kind else parts
+
 
 @dataclass(frozen=True)
 class Study(_Definition):
     """What to measure by token class."""
 
+    selecting = ("layers", "heads", "mean_over")
     classes: tuple[tuple[str, str], ...] = ()  # (name, rule), first match wins
     policy: str = "priority"
     measures: tuple[str, ...] = ("mass", "received")
@@ -72,17 +87,14 @@ class Study(_Definition):
 
     def __post_init__(self) -> None:
         require_types(self)
-        _check_words(self.measures, MEASURES, "measure")
-        _check_words(self.mean_over, ("heads", "layers"), "axis to average over")
+        require_all_known(self.measures, MEASURES, "measure")
+        require_all_known(self.mean_over, ("heads", "layers"), "axis to average over")
         for name in self.queries:
             parse_queries(name)
         if not self.measures or not self.queries:
             raise SelectionError("a study needs at least one measure and one query set")
-        if self.near < -1:
-            raise SelectionError(
-                f"near={self.near} makes no sense", allowed="-1 (include the diagonal), 0, 1, 2, …"
-            )
-        _check_chunk(self.chunk_tokens)
+        check_near(self.near)
+        check_chunk(self.chunk_tokens)
         self.token_classes()
 
     def token_classes(self) -> Classes:
@@ -98,21 +110,12 @@ class Study(_Definition):
             chunk_tokens=self.chunk_tokens,
         )
 
-    def fixed_parts(self) -> dict[str, Any]:
-        """What all results of one run share: all but what only selects among them."""
-        selecting = ("layers", "heads", "mean_over")
-        return {name: value for name, value in self.to_dict().items() if name not in selecting}
-
-    @property
-    def passes(self) -> int:
-        """Of one prompt."""
-        return 1
-
 
 @dataclass(frozen=True)
 class InsertionStudy(_Definition):
-    """Which insertions to compare with the prompt as it is."""
+    """Which insertions to compare with the prompt as it is; a run may be given more of them."""
 
+    kind, selecting = "insertion", ("insertions", "against", "layers")
     insertions: tuple[Insertion, ...]
     against: tuple[Insertion, ...] = ()  # one for each insertion, or none
     layers: tuple[int, ...] | None = None  # None: every layer that has attention
@@ -145,9 +148,8 @@ class InsertionStudy(_Definition):
             )
         if self.layers == ():
             raise SelectionError("layers=[] leaves no layer", allowed="None for all, or numbers")
-        if self.near < -1:
-            raise SelectionError(f"near={self.near}", allowed="-1 (include the diagonal), 0, 1, …")
-        _check_chunk(self.chunk_tokens)
+        check_near(self.near)
+        check_chunk(self.chunk_tokens)
 
     def pairs(self) -> list[tuple[Insertion, Insertion | None]]:
         """Each insertion and what it stands against."""
@@ -169,12 +171,6 @@ class InsertionStudy(_Definition):
             chunk_tokens=self.chunk_tokens,
         )
 
-    def fixed_parts(self) -> dict[str, Any]:
-        """The definition without layers and without the conditions, which may be added."""
-        selecting = ("insertions", "against", "layers")
-        parts = {name: value for name, value in self.to_dict().items() if name not in selecting}
-        return {"kind": "insertion", **parts}
-
     @property
     def passes(self) -> int:
         """Of one prompt: without, and under each condition."""
@@ -185,6 +181,7 @@ class InsertionStudy(_Definition):
 class KnockoutStudy(_Definition):
     """Which token classes to hide, from which queries, heads and layers, and how."""
 
+    kind = "knockout"
     classes: tuple[tuple[str, str], ...]  # (name, rule), first match wins
     policy: str = "priority"
     answer: str = "given"  # with the prompt, or "greedy": what the model itself says
@@ -216,8 +213,8 @@ class KnockoutStudy(_Definition):
             raise SelectionError(
                 "a part of a token can't be hidden", allowed="policy priority or pure"
             )
-        _check_words([self.how], HOW, "kind of knock-out")
-        _check_words([self.answer], ("given", "greedy"), "answer")
+        require_all_known([self.how], HOW, "kind of knock-out")
+        require_all_known([self.answer], ("given", "greedy"), "answer")
         if self.queries not in KNOCKOUT_QUERIES:
             parse_queries(self.queries)
         for name, number in (("window", self.window), ("greedy_tokens", self.greedy_tokens)):
@@ -256,24 +253,15 @@ class KnockoutStudy(_Definition):
             ),
         )
 
-    def fixed_parts(self) -> dict[str, Any]:
-        """What all results of one run share: all but the layers."""
-        parts = {name: value for name, value in self.to_dict().items() if name != "layers"}
-        return {"kind": "knockout", **parts}
-
-    @property
-    def passes(self) -> int:
-        """Of one prompt: its passes are one job."""
-        return 1
-
 
 AnyStudy = Study | InsertionStudy | KnockoutStudy
+ClassesGiven = Classes | Mapping[str, str] | Iterable[str | TokenClass] | None
 
 
 class StudyParts(TypedDict, total=False):
     """The parts of a Study by name, as people write them."""
 
-    classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None
+    classes: ClassesGiven
     policy: str
     measures: str | Iterable[str] | None
     layers: int | Iterable[int] | str | None
@@ -286,7 +274,8 @@ class StudyParts(TypedDict, total=False):
 
 def build_study(
     *,
-    classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None = None,
+    classes: ClassesGiven = None,
+    policy: str = "priority",
     measures: str | Iterable[str] | None = None,
     layers: int | Iterable[int] | str | None = None,
     heads: int | Iterable[int] | str | None = None,
@@ -294,15 +283,11 @@ def build_study(
     **rest: Any,
 ) -> Study:
     """A Study from what people write: words, lists, "mean"."""
-    _check_words(rest, StudyParts.__annotations__, "part of a study")
-    parsed = parse_classes(
-        {} if classes is None else classes, policy=rest.pop("policy", "priority")
-    )
+    require_all_known(rest, StudyParts.__annotations__, "part of a study")
     chosen_layers, mean_layers = _selection(layers, "layers")
     chosen_heads, mean_heads = _selection(heads, "heads")
     return Study(
-        classes=tuple((c.name, str(c).partition("=")[2]) for c in parsed.rules),
-        policy=parsed.policy,
+        **_classes(classes, policy),
         measures=_words(measures, "measures") if measures is not None else Study.measures,
         layers=chosen_layers,
         heads=chosen_heads,
@@ -314,7 +299,7 @@ def build_study(
 
 def build_knockout_study(
     *,
-    classes: Classes | Mapping[str, str] | Iterable[str | TokenClass] | None = None,
+    classes: ClassesGiven = None,
     policy: str = "priority",
     answer: str = "given",
     layers: int | Iterable[int] | str | None = None,
@@ -325,10 +310,11 @@ def build_knockout_study(
 
     Heads that are named are knocked out one by one; `LAYER.HEAD` all together, and nothing else.
     """
-    parsed = parse_classes({} if classes is None else classes, policy=policy)  # type: ignore[arg-type]
     kind, _, tokens = answer.partition(":")
+    if tokens and not _is_number(tokens):
+        raise SelectionError(f"{answer!r} can't be read", allowed="given, greedy, or greedy:5")
     if tokens:
-        rest["greedy_tokens"] = _count(tokens, answer)
+        rest["greedy_tokens"] = int(tokens)
     if isinstance(heads, str) and "." in heads:
         rest["places"], heads = _places(heads), None
     each = heads not in (None, "together")
@@ -341,8 +327,7 @@ def build_knockout_study(
     if rest.get("places") and not each:
         chosen_layers = (min(layer for layer, _ in rest["places"]),)
     return KnockoutStudy(
-        classes=tuple((c.name, str(c).partition("=")[2]) for c in parsed.rules),
-        policy=parsed.policy,
+        **_classes(classes, policy),
         answer=kind,
         layers=chosen_layers,
         heads=chosen_heads,
@@ -351,14 +336,15 @@ def build_knockout_study(
     )
 
 
+def _classes(given: ClassesGiven, policy: str) -> dict[str, Any]:
+    """The fields `classes` and `policy` of a study."""
+    parsed = parse_classes({} if given is None else given, policy=policy)  # type: ignore[arg-type]
+    written = tuple((c.name, str(c).partition("=")[2]) for c in parsed.rules)
+    return {"classes": written, "policy": parsed.policy}
+
+
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 10
-
-
-def _count(text: str, where: str) -> int:
-    if not _is_number(text):
-        raise SelectionError(f"{where!r} can't be read", allowed="given, greedy, or greedy:5")
-    return int(text)
 
 
 def _places(text: str) -> tuple[tuple[int, int], ...]:
@@ -428,16 +414,3 @@ def _selection(
     if not all(isinstance(n, int) for n in numbers) or not numbers:
         raise SelectionError(f"{axis}={given!r} can't be read", allowed="whole numbers from 0")
     return tuple(dict.fromkeys(numbers)), ()
-
-
-def _check_chunk(tokens: int | None) -> None:
-    if tokens is not None and tokens < 1:
-        raise SelectionError(f"chunk_tokens={tokens}", allowed="1, 2, 3, …")
-
-
-def _check_words(words: Iterable[str], known: Iterable[str], what: str) -> None:
-    for word in words:
-        if word not in known:
-            raise SelectionError(
-                f"unknown {what} {word!r}{nearest(word, known)}", allowed=", ".join(known)
-            )
