@@ -36,32 +36,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Capture": "attention.capture",
-    "CaptureOptions": "attention.capture",
-    "Chart": "api.charts",
-    "Classes": "tokens",
-    "LoadedModel": "models",
-    "Measurement": "study",
-    "Message": "prompts",
-    "MindshareError": "errors",
-    "Prompt": "prompts",
-    "Study": "study",
-    "TokenClass": "tokens",
-    "attention_window": "study",
-    "capture": "attention.capture",
-    "explore": "",  # a package of its own
-    "head_map": "api.charts",
-    "insertion": "api.insertion",
-    "keep_memory": "models.processor",
-    "knockout": "api.knockout",
-    "load": "models",
-    "measure": "study",
-    "parts": "api.parts",
-    "read": "study.measurement",
-    "shares": "api.charts",
-    "wrap": "models",
+_NAMES = {
+    "api.charts": ("Chart", "head_map", "shares"),
+    "api.insertion": ("insertion",),
+    "api.knockout": ("knockout",),
+    "api.parts": ("parts",),
+    "attention.capture": ("Capture", "CaptureOptions", "capture"),
+    "errors": ("MindshareError",),
+    "models": ("LoadedModel", "load", "wrap"),
+    "models.processor": ("keep_memory",),
+    "prompts": ("Message", "Prompt"),
+    "study": ("Measurement", "Study", "attention_window", "measure"),
+    "study.measurement": ("read",),
+    "tokens": ("Classes", "TokenClass"),
 }
+_HOME = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
+_HOME["explore"] = "mindshare_explore"  # a package of its own
 
 __all__ = [
     "Capture",
@@ -95,8 +85,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = f"{__name__}.{_HOME[name]}" if _HOME[name] else f"{__name__}_{name}"
-    return getattr(import_module(home), name)
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

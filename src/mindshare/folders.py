@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mindshare.disk import flush as flush
 from mindshare.errors import NO_ROOM, OutputError
 from mindshare.limits import read_whole
 from mindshare.tables import ONE_BASED, one_based
@@ -128,15 +129,6 @@ def _require_replaceable(path: Path, replace: bool) -> None:
             f"{path} exists and is not a folder of mindshare results, so it is not replaced",
             next_step="choose another folder",
         )
-
-
-def flush(file: Path) -> None:
-    """Wait until a file's content is on the disk, so that a rename never exposes an empty one."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _move_into_place(building: Path, path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mindshare.disk import write_whole
 from mindshare.errors import MindshareError, SelectionError
 from mindshare.prompts import Prompt
 from mindshare.tokens import Classed, Encoded, classify, parse_classes
@@ -317,14 +318,3 @@ def read_effects(folder: Path, id_: str) -> list[dict[str, Any]]:
     except (OSError, ValueError):
         return []
     return found if isinstance(found, list) else []
-
-
-def write_whole(file: Path, data: bytes) -> None:
-    """Whole or not at all, even if the machine stops."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    with unfinished.open("wb") as opened:
-        opened.write(data)
-        opened.flush()
-        os.fsync(opened.fileno())
-    unfinished.rename(file)

@@ -13,15 +13,16 @@ import subprocess
 import sys
 import threading
 import zipfile
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from platformdirs import user_cache_path
 
+from mindshare.disk import write_whole
 from mindshare.errors import MindshareError
 from mindshare.folders import whole_folder, write_manifest
 from mindshare_explore.session import Explorer
@@ -77,13 +78,8 @@ def _made_vega() -> bytes:
     if file.is_file() and file.stat().st_size > 0:
         return file.read_bytes()
     made = subprocess.run([sys.executable, "-c", _VEGA], capture_output=True, check=True).stdout
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=file.parent, delete=False) as unfinished:
-            unfinished.write(made)
-        Path(unfinished.name).rename(file)
-    except OSError:
-        pass  # a cache that can't be written costs time, nothing else
+    with suppress(OSError):  # a cache that can't be written costs time, nothing else
+        write_whole(file, made)
     return made
 
 

@@ -20,8 +20,8 @@ from math import cos, pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mindshare.disk import flush
 from mindshare.errors import OutputError, PromptError, SelectionError
-from mindshare.folders import flush
 from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
 from mindshare.study import encode_for

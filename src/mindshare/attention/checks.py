@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -43,6 +42,7 @@ from mindshare.attention.recorder import (
     probe_ids,
     removing,
 )
+from mindshare.disk import write_whole
 from mindshare.errors import ExactnessError, MindshareError
 from mindshare.models.facts import context_length_of
 
@@ -246,14 +246,8 @@ def remembered(model: torch.nn.Module, subject: str) -> dict[str, Any] | None:
 
 def remember(model: torch.nn.Module, subject: str, found: Mapping[str, Any]) -> None:
     """Best effort: a cache that can't be written costs a check next time, nothing else."""
-    path = _path(model, subject)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(dict(found)))
-        temporary.replace(path)
-    except OSError:
-        return
+    with suppress(OSError):
+        write_whole(_path(model, subject), json.dumps(dict(found)).encode())
 
 
 def versions() -> str:

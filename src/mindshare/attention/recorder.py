@@ -64,7 +64,6 @@ class Watcher(Protocol):
 
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
         """The output of one call: [batch, query, head, value dim]."""
-        ...
 
 
 _active: ContextVar[Watcher | None] = ContextVar("mindshare_recorder", default=None)

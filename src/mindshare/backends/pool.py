@@ -78,21 +78,17 @@ class WorkerLink(Protocol):
 
     def start(self, worker: int) -> None:
         """A new worker under this number, in place of one that is lost or has failed."""
-        ...
 
     def send(self, worker: int, batch: JobBatch) -> None: ...
 
     def reports(self, patience: float) -> list[WorkerReport]:
         """Wait for the next ones; none after so many seconds of silence."""
-        ...
 
     def end(self, worker: int) -> None:
         """At once, whatever it is doing; may have ended already."""
-        ...
 
     def close(self) -> None:
         """End all that was started."""
-        ...
 
 
 @dataclass

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
+from mindshare.disk import write_whole
 from mindshare.errors import ModelFileError
 from mindshare.limits import read_whole
 
@@ -112,11 +112,7 @@ def file_sha256(path: Path) -> str:
         digest = file_digest(stream, "sha256").hexdigest()
     # A cache that cannot be written costs time at the next load, never this load.
     with suppress(OSError):
-        note.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=note.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({**key, "sha256": digest}, stream)
-        os.replace(name, note)
+        write_whole(note, json.dumps({**key, "sha256": digest}).encode())
     return digest
 
 

@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
+from mindshare.disk import flush
 from mindshare.errors import ModelFileError, UnsupportedModelError
 from mindshare.models.files import cache_directory, file_sha256
 from mindshare.models.pretrained import quiet_transformers, step
@@ -244,10 +245,10 @@ def _convert_into(target: Path, gguf: Path) -> None:
         _write(unfinished, model, tokenizer)
         _write_note(unfinished, gguf, header)
         for file in (*unfinished.iterdir(), unfinished):
-            _flush(file)
+            flush(file)
         shutil.rmtree(target, ignore_errors=True)  # only ever a damaged one, see is_whole
         os.rename(unfinished, target)
-        _flush(target.parent)
+        flush(target.parent)
     except (OSError, SafetensorError) as error:
         require_space(target.parent, needed, what=gguf.name, problem=f": {error}")
     finally:
@@ -341,10 +342,3 @@ def _remove_leftovers(target: Path) -> None:
                 shutil.rmtree(leftover, ignore_errors=True)
         except Timeout:
             continue
-
-
-def _flush(path: Path) -> None:
-    from mindshare.folders import flush
-
-    if os.path.isfile(path) or os.name == "posix":  # elsewhere a directory cannot be opened
-        flush(path)

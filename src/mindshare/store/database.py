@@ -22,6 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindshare.disk import flush
 from mindshare.errors import OutputError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def create(path: Path, meta: Mapping[str, str]) -> None:
         finally:
             connection.close()
     os.replace(fresh, path)
-    sync_folder(path.parent)
+    flush(path.parent)
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
@@ -117,18 +118,7 @@ def remove(path: Path) -> None:
     # The main file first: a WAL alone is nothing, a database without its WAL may be torn.
     for file in (path, *(_side_file(path, side) for side in _SIDES)):
         file.unlink(missing_ok=True)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder, so that names made or changed in it outlive a power cut."""
-    if os.name != "posix":  # elsewhere a directory can't be opened
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    flush(path.parent)
 
 
 @contextmanager

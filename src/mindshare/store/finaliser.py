@@ -32,9 +32,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from mindshare.disk import flush
 from mindshare.errors import OutputError
 from mindshare.limits import read_whole
-from mindshare.store.database import DATABASE, LOCK, lock_run, locked_by, sync_folder
+from mindshare.store.database import DATABASE, LOCK, lock_run, locked_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +85,7 @@ class Finaliser:
 
     def commit(self, manifest: Mapping[str, Any]) -> Path:
         """Put the new results in place of the old; the manifest lists tables and files."""
-        from mindshare.folders import flush, write_manifest
+        from mindshare.folders import write_manifest
 
         with self._disk():
             for table in self._tables.values():
@@ -94,7 +95,7 @@ class Finaliser:
             write_manifest(self.building, {"tables": tables, **manifest, "files": files})
             for file in self.building.iterdir():
                 flush(file)
-            sync_folder(self.building)
+            flush(self.building)
             stale = former_files(self.folder) - {*files, MANIFEST}
             invalidate(self.folder)
             self._move_in(files, stale)
@@ -105,9 +106,9 @@ class Finaliser:
             os.replace(self.building / name, self.folder / name)
         for name in sorted(stale):
             (self.folder / name).unlink(missing_ok=True)
-        sync_folder(self.folder)
+        flush(self.folder)
         os.replace(self.building / MANIFEST, self.folder / MANIFEST)
-        sync_folder(self.folder)
+        flush(self.folder)
         (self.folder / OLD_MANIFEST).unlink(missing_ok=True)
 
     def _keep_unfinished_names(self) -> None:
@@ -236,7 +237,7 @@ def invalidate(folder: Path) -> None:
     """Take the manifest away: the folder holds no results, but their names are still known."""
     if os.path.exists(folder / MANIFEST):
         os.replace(folder / MANIFEST, folder / OLD_MANIFEST)
-        sync_folder(folder)
+        flush(folder)
 
 
 def former_files(folder: Path, *more: Path) -> set[str]:

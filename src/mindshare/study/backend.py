@@ -68,16 +68,13 @@ class Backend(Protocol):
     @property
     def workers(self) -> int:
         """How many of them work at once."""
-        ...
 
     @property
     def identity(self) -> ModelIdentity:
         """The model that all of them run."""
-        ...
 
     def results(self, jobs: Sequence[Job], request: Request) -> Iterator[list[PromptResult]]:
         """Every job's result, once, in any order and any grouping."""
-        ...
 
 
 class LocalBackend:

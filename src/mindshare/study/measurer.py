@@ -38,21 +38,17 @@ class ResultStore(Protocol):
 
     def missing(self, window: Sequence[EncodedPrompt], layers: Layers) -> dict[str, Layers]:
         """The items of a window that are to be computed, and in which layers."""
-        ...
 
     def put(
         self, results: Sequence[PromptResult], jobs: Mapping[str, tuple[str, Job]], *, whole: bool
     ) -> None:
         """`jobs`: item → its name in the plan, and the job; `whole`: in every layer there is."""
-        ...
 
     def refuse(self, prompt: Prompt, error: MindshareError) -> None:
         """A prompt that can't be measured: raise, or remember why."""
-        ...
 
     def read(self, items: Iterable[str], layers: Layers) -> Iterator[PromptResult]:
         """In the order asked for."""
-        ...
 
 
 class MemoryStore:
