@@ -66,7 +66,7 @@ def _encoder(
     """The tokens that were measured, with one class: what is painted belongs to them."""
     from mindshare.study import EncodedPrompt, KnockoutStudy, PromptEncoder
     from mindshare.study.answers import answer_of, knockout_queries
-    from mindshare.tokens import Classed, Classes
+    from mindshare.tokens import ClassedTokens, Classes
     from mindshare_explore.live import classed_by
 
     rules = {one.name: one.rule for one in body.classes}
@@ -90,7 +90,7 @@ def _encoder(
                 tuple(one for one in classed.classes.rules if one.name == body.cls),
                 policy=classed.classes.policy,
             )
-            one = Classed(encoded, classes, np.stack([hidden, 1.0 - hidden], 1))
+            one = ClassedTokens(encoded, classes, np.stack([hidden, 1.0 - hidden], 1))
             answer = answer_of(loaded, encoded, study)
             return EncodedPrompt(encoded, one, knockout_queries(one, study), answer)
 

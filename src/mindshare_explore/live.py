@@ -21,7 +21,7 @@ import numpy as np
 from mindshare.disk import write_whole
 from mindshare.errors import MindshareError, SelectionError
 from mindshare.prompts import Prompt
-from mindshare.tokens import Classed, Encoded, classify, parse_classes
+from mindshare.tokens import ClassedTokens, Encoded, classify, parse_classes
 from mindshare_explore.source import (
     ClassesBody,
     ClassView,
@@ -217,12 +217,12 @@ def encoded_json(encoded: Encoded) -> dict[str, Any]:
     return tokens_json(encoded.text, encoded.pieces, encoded.offsets, encoded.special)
 
 
-def class_view(classed: Classed) -> ClassView:
+def class_view(classed: ClassedTokens) -> ClassView:
     weights = classed.weights
     return ClassView(classed.names, list(weights.sum(0)), weights.argmax(1).tolist())
 
 
-def classed_by(encoded: Encoded, body: ClassesBody) -> Classed:
+def classed_by(encoded: Encoded, body: ClassesBody) -> ClassedTokens:
     """The tokens by these rules; painted spans join those of the prompt."""
     length = len(encoded.text)
     painted: dict[str, tuple[tuple[int, int], ...]] = {}

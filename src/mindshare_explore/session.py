@@ -77,7 +77,7 @@ class ExplorerModel:
 
     def encode(self, prompt: Prompt) -> Encoded:
         from mindshare.errors import SystemRoleError
-        from mindshare.prompts import folded
+        from mindshare.prompts import fold_system_message
         from mindshare.study.encoding import encode_for
 
         with self._lock:  # tokenizers are not made for several threads
@@ -85,7 +85,7 @@ class ExplorerModel:
             try:
                 encoded = encode_for(tokenizer, prompt)
             except SystemRoleError:
-                encoded = encode_for(tokenizer, folded(prompt))
+                encoded = encode_for(tokenizer, fold_system_message(prompt))
         if len(encoded) > MOST_TOKENS:
             raise SelectionError(
                 f"the prompt has {len(encoded):,} tokens", allowed=f"up to {MOST_TOKENS:,}"

@@ -15,7 +15,7 @@ from mindshare.attention.forward import run_pass
 from mindshare.attention.jobs import Positions, Request
 from mindshare.attention.masks import Causal
 from mindshare.attention.reference import probabilities
-from mindshare.attention.rescaling import Calls, Rescaling, keeping
+from mindshare.attention.rescaling import Calls, Rescaling, keep_calls
 from tests.attention import tiny
 
 TOKENS, POINT, RUN = 22, 8, 7
@@ -79,7 +79,7 @@ def compared(model: torch.nn.Module, where: Positions, *, exactly: bool = True) 
     )
     kept: Calls = {}
     comparing = Rescaling(kept, where)
-    for observer, calls in ((keeping(kept), before), (comparing, after)):
+    for observer, calls in ((keep_calls(kept), before), (comparing, after)):
         for layer, call in calls.items():
             observer(layer, call)
     return Two(before, after, where, {layer: comparing.numbers(layer) for layer in after})
@@ -168,7 +168,7 @@ def test_nothing_inserted() -> None:
 def test_what_is_kept_has_no_values() -> None:
     kept: Calls = {}
     call = watched(tiny.llama(), tiny.ids(5)[0].tolist())[1]
-    keeping(kept)(1, call)
+    keep_calls(kept)(1, call)
     assert list(kept) == [1]
     (found,) = kept[1]
     assert found.value.untyped_storage().nbytes() == 0 < call.value.numel()

@@ -12,7 +12,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.activations import ACT2FN
 
 from mindshare.attention.jobs import Job, Request
-from mindshare.attention.threads import evenly, pieces
+from mindshare.attention.threads import pieces, thread_invariant
 from mindshare.models.processor import processor
 from tests.laws.test_batches import in_batches
 
@@ -53,7 +53,7 @@ def test_activations_are_the_same_bits(name: str) -> None:
         found = []
         for threads in THREADS:
             torch.set_num_threads(threads)
-            with evenly(model):
+            with thread_invariant(model):
                 found += [model.act(x), model.act(torch.cat([x, x], 1)[:, :1536])]
         assert all(torch.equal(found[0], other) for other in found), (name, rows)
     assert "forward" not in vars(model.act)

@@ -15,9 +15,9 @@ import pytest
 from mindshare.attention.jobs import Job, PromptResult
 from mindshare.backends import ModelSpec
 from mindshare.backends.pool import (
-    Division,
     JobBatch,
     ProcessBackend,
+    ProcessLayout,
     WorkerError,
     WorkerPool,
     WorkerReport,
@@ -243,7 +243,7 @@ def processes(folder: Path, cache: Path) -> Iterator[ProcessBackend]:
     busy with what nobody waits for has no batch to lose.
     """
     del cache
-    with ProcessBackend(spec(folder), Division(processes=2, threads=1)) as backend:
+    with ProcessBackend(spec(folder), ProcessLayout(processes=2, threads=1)) as backend:
         yield backend
         pids = [one.pid for one in backend.fingerprints]
     assert all(gone(pid) for pid in pids)
@@ -284,7 +284,7 @@ def test_processes_end_when_the_caller_is_interrupted(folder: Path) -> None:
     pids: list[int] = []
 
     def interrupted() -> None:
-        with ProcessBackend(spec(folder), Division(processes=1, threads=1)) as backend:
+        with ProcessBackend(spec(folder), ProcessLayout(processes=1, threads=1)) as backend:
             next(backend.results(jobs(), REQUEST))
             pids.extend(one.pid for one in backend.fingerprints)
             raise KeyboardInterrupt
@@ -299,22 +299,22 @@ def test_processes_end_when_the_caller_is_interrupted(folder: Path) -> None:
 def test_a_model_that_is_not_there_is_said_once(tmp_path: Path) -> None:
     nowhere = spec(tmp_path / "nowhere/at all")
     with pytest.raises(ModelError, match="no model at"):
-        ProcessBackend(nowhere, Division(processes=2, threads=1)).__enter__()
+        ProcessBackend(nowhere, ProcessLayout(processes=2, threads=1)).__enter__()
 
 
 @pytest.mark.parametrize(
     ("cores", "workers", "division"),
     [
-        (1, None, Division(1, 1)),
-        (2, None, Division(1, 2)),
-        (6, None, Division(1, 4)),
-        (64, None, Division(4, 16)),
-        (8, 3, Division(3, 2)),
-        (2, 5, Division(5, 1)),
+        (1, None, ProcessLayout(1, 1)),
+        (2, None, ProcessLayout(1, 2)),
+        (6, None, ProcessLayout(1, 4)),
+        (64, None, ProcessLayout(4, 16)),
+        (8, 3, ProcessLayout(3, 2)),
+        (2, 5, ProcessLayout(5, 1)),
     ],
 )
-def test_a_sensible_division(cores: int, workers: int | None, division: Division) -> None:
-    assert Division.sensible(ModelSpec("m"), workers, cores=cores) == division
+def test_a_sensible_division(cores: int, workers: int | None, division: ProcessLayout) -> None:
+    assert ProcessLayout.sensible(ModelSpec("m"), workers, cores=cores) == division
 
 
 def test_threads_are_powers_of_two() -> None:

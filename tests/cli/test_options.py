@@ -8,8 +8,8 @@ from mindshare.api.insertion import RANKED_BY
 from mindshare.cli.options import STATISTICS, InsertStudy, MeasureStudy
 from mindshare.cli.values import parse_selection
 from mindshare.errors import SelectionError
-from mindshare.study import MEASURES as MEASURED
 from mindshare.study import build_study
+from mindshare.study.study import STATISTIC_OF
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_layers_and_heads_as_people_write_them(text: str, found: object) -> None
 
 
 def test_the_words_for_measures_are_those_that_can_be_measured() -> None:
-    assert set(STATISTICS) == set(MEASURED.values())
+    assert set(STATISTICS) == set(STATISTIC_OF.values())
     study = build_study(**MeasureStudy(measure=("mass, entropy", "distance")).keywords())
     assert study.measures == ("mass", "entropy", "distance")
     assert InsertStudy().by in RANKED_BY

@@ -14,7 +14,7 @@ from mindshare.cli import preview as view
 from mindshare.figures.colours import PALETTES, class_colours
 from mindshare.models import available
 from mindshare.prompts import Prompt
-from mindshare.tokens import Classed, classify, encode, parse_classes
+from mindshare.tokens import ClassedTokens, classify, encode, parse_classes
 
 from . import tiny
 from .conftest import Mindshare
@@ -23,7 +23,7 @@ RULES = ["hash=#", "star=*", "nl=newline"]
 TEXT = "he ##\n\t**\x1b[31m\n\n🙂 \u00a0"
 
 
-def classed(text: str, classes: list[str] = RULES, **options: Any) -> Classed:
+def classed(text: str, classes: list[str] = RULES, **options: Any) -> ClassedTokens:
     policy = options.pop("policy", "priority")
     encoded = encode(Prompt.from_text(text), tiny.tokenizer(**options))
     return classify(encoded, parse_classes(classes, policy=policy))

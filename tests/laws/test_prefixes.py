@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from mindshare.attention.chunks import Prefixes, names_of
+from mindshare.attention.chunks import PrefixCache, names_of
 from mindshare.attention.jobs import Job, PromptResult, Request
 from mindshare.study import LocalBackend
 from tests.laws import zoo
@@ -147,7 +147,7 @@ def test_the_budget_is_kept_and_changes_no_bit(chunks: int) -> None:
     computed(backend, some, request())
     one = max(chunk.size for chunk in backend.prefixes._chunks.values())
     small = LocalBackend(model)
-    small.prefixes = Prefixes(budget=chunks * one)
+    small.prefixes = PrefixCache(budget=chunks * one)
     most, found = 0, {}
     for job in [*some, *some]:
         found |= computed(small, [job], request())

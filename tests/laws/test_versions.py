@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from mindshare.attention.chunks import Prefixes, names_of
+from mindshare.attention.chunks import PrefixCache, names_of
 from mindshare.attention.jobs import Job, Positions, PromptResult, Request
 from mindshare.study import LocalBackend
 from tests.laws import zoo
@@ -64,7 +64,7 @@ def alone(model: Any, some: list[Job], asked: Request) -> dict[str, PromptResult
     found = {}
     for job in some:
         backend = LocalBackend(model)
-        backend.prefixes = Prefixes(budget=0)
+        backend.prefixes = PrefixCache(budget=0)
         found |= computed(backend, [job], asked)
     return found
 
@@ -136,7 +136,7 @@ def test_a_small_budget_changes_no_bit(chunks: int) -> None:
     backend = LocalBackend(model)
     computed(backend, some, ASKED)
     one = max(chunk.size for chunk in backend.prefixes._chunks.values())
-    backend.prefixes = Prefixes(budget=chunks * one)
+    backend.prefixes = PrefixCache(budget=chunks * one)
     assert as_bytes(computed(backend, some, ASKED)) == as_bytes(alone(model, some, ASKED))
 
 

@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 
-from mindshare.models.processor import uncollected
+from mindshare.models.processor import without_gc
 
 SAME = """
 import torch
@@ -90,7 +90,7 @@ def test_garbage_is_looked_for_afterwards_as_before(enabled: bool) -> None:
 
     made: list[weakref.ref[Cycle]] = []
 
-    @uncollected()
+    @without_gc()
     def fail() -> None:
         assert not gc.isenabled()
         made.append(weakref.ref(Cycle()))
@@ -113,7 +113,7 @@ def test_what_someone_froze_stays_frozen() -> None:
     gc.freeze()
     try:
         frozen = gc.get_freeze_count()
-        with uncollected():
+        with without_gc():
             pass
         assert gc.get_freeze_count() == frozen
     finally:

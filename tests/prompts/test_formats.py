@@ -17,7 +17,7 @@ from mindshare.prompts import DataSource, Message, Prompt
 from mindshare.prompts.formats import (
     HubData,
     dataset_rows,
-    explained,
+    hub_error,
     load_stream,
     open_rows,
     parquet_rows,
@@ -316,10 +316,10 @@ def test_without_the_network(monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(PromptError, match=r"cannot be asked .*: HF_HUB_OFFLINE is set .*\nNext:"):
         DataSource("hf:owner/name").open()
-    answer = explained(HubData("owner/name"), ConnectionError("nobody there\nat all"))
+    answer = hub_error(HubData("owner/name"), ConnectionError("nobody there\nat all"))
     assert "cannot be asked for the dataset: nobody there (in hf:owner/name)" in str(answer)
 
 
 def test_what_the_hub_answers_isexplained():
-    unknown = explained(HubData("owner/nme"), errors.HFValidationError("bad"))
+    unknown = hub_error(HubData("owner/nme"), errors.HFValidationError("bad"))
     assert unknown.what == "the hub has no dataset 'owner/nme' (or it is private)"

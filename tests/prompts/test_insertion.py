@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindshare.errors import PromptError, SelectionError
-from mindshare.prompts import Insertion, Message, Prompt, folded, insert, parse_insertions
+from mindshare.prompts import (
+    Insertion,
+    Message,
+    Prompt,
+    fold_system_message,
+    insert,
+    parse_insertions,
+)
 
 CHAT = [Message("system", "Be brief."), Message("user", "What is it?")]
 
@@ -284,7 +291,7 @@ def test_a_system_message_goes_to_the_start_of_the_first_user_message():
         {"brief": [0, 3, 8], "it": [1, 8, 10], "map": [2, 2, 5], "sure": [3, 0, 4]},
         id="x",
     )
-    found = folded(prompt)
+    found = fold_system_message(prompt)
     assert found.messages == (
         Message("user", "Be brief.\n\nWhat is it?"),
         Message("assistant", "A map."),
@@ -305,20 +312,20 @@ def test_a_system_message_goes_to_the_start_of_the_first_user_message():
 
 def test_names_that_are_taken_stay():
     prompt = Prompt.from_chat(CHAT, {"question": [1, 5, 7], "system": [1, 0, 4]})
-    assert shown(folded(prompt)) == {"question": ["is"], "system": ["What"]}
+    assert shown(fold_system_message(prompt)) == {"question": ["is"], "system": ["What"]}
 
 
 def test_several_system_messages_keep_their_order():
     turns = [Message("system", "A"), Message("user", "U"), Message("system", "B")]
-    found = folded(Prompt.from_chat(turns, {"b": [2, 0, 1]}))
+    found = fold_system_message(Prompt.from_chat(turns, {"b": [2, 0, 1]}))
     assert found.messages == (Message("user", "A\n\nB\n\nU"),)
     assert shown(found) == {"system": ["A", "B"], "question": ["U"], "b": ["B"]}
 
 
 def test_empty_messages_leave_no_gap_and_no_span():
-    found = folded(Prompt.from_chat([Message("system", ""), Message("user", "U")]))
+    found = fold_system_message(Prompt.from_chat([Message("system", ""), Message("user", "U")]))
     assert (found.messages, shown(found)) == ((Message("user", "U"),), {"question": ["U"]})
-    found = folded(Prompt.from_chat([Message("system", "S"), Message("user", "")]))
+    found = fold_system_message(Prompt.from_chat([Message("system", "S"), Message("user", "")]))
     assert (found.messages, shown(found)) == ((Message("user", "S"),), {"system": ["S"]})
 
 
@@ -326,11 +333,11 @@ def test_what_has_no_system_message_comes_back_unchanged():
     for prompt in (
         Prompt.from_text("abc"),
         Prompt.from_chat(CHAT[1:]),
-        folded(Prompt.from_chat(CHAT)),
+        fold_system_message(Prompt.from_chat(CHAT)),
     ):
-        assert folded(prompt) is prompt
+        assert fold_system_message(prompt) is prompt
 
 
 def test_a_system_message_alone_cannot_be_folded():
     with pytest.raises(PromptError, match="no user message"):
-        folded(Prompt.from_chat(CHAT[:1]))
+        fold_system_message(Prompt.from_chat(CHAT[:1]))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mindshare.errors import PromptError, SystemRoleError, TokenError
 from mindshare.models import load_tokenizer
-from mindshare.prompts import Message, Prompt, folded, insert
+from mindshare.prompts import Message, Prompt, fold_system_message, insert
 from mindshare.tokens import align, encode
 from mindshare.tokens.alignment import check_faithful
 
@@ -355,7 +355,7 @@ def test_chats_of_every_family(name, text):
     if name == "gemma-like":
         with pytest.raises(SystemRoleError):
             encode(CHAT, tokenizer)
-        chat = folded(CHAT)
+        chat = fold_system_message(CHAT)
     found = align(
         encode(chat, tokenizer),
         encode(insert(chat, text, "between"), tokenizer),

@@ -29,7 +29,7 @@ class Loading:
     adapter: str | None = None  # a PEFT adapter that is merged into each of them
     trust_remote_code: bool = False
     progress: bool = True
-    place: BackendOptions | None = None  # None: in this process
+    backend: BackendOptions | None = None  # None: this process
 
     def spec(self, reference: str | Path) -> ModelSpec:
         trust = self.trust_remote_code
@@ -70,12 +70,12 @@ class Candidate:
             yield LocalBackend(self.model)
             return
         spec, show = self.loading.spec(self.model), self.loading.progress
-        if self.loading.place is None:
+        if self.loading.backend is None:
             yield LocalBackend(spec.load(progress=show))
             return
         with ExitStack() as opened:
             with line_if_slow(f"Starting workers with {self.label}", show=show):
-                backend = opened.enter_context(self.loading.place.open(spec))
+                backend = opened.enter_context(self.loading.backend.open(spec))
             yield backend
 
 

@@ -40,7 +40,7 @@ from mindshare.attention.recorder import (
     implementation,
     inputs_device,
     probe_ids,
-    removing,
+    temporary_hooks,
 )
 from mindshare.disk import write_whole
 from mindshare.errors import ExactnessError, MindshareError
@@ -142,7 +142,7 @@ def _listening(
 
         return hook
 
-    with removing(x.register_forward_hook(keep(layer)) for layer, x in modules.items()):
+    with temporary_hooks(x.register_forward_hook(keep(layer)) for layer, x in modules.items()):
         yield
 
 

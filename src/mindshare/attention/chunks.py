@@ -6,9 +6,9 @@ run whole and in chunks on a short prompt; where the hidden states differ, chunk
 
 A prompt is cut at fixed places from its start, so what a chunk gives follows from the tokens up to
 its end and from nothing else: the chunks of a beginning that was met before are taken from
-`Prefixes` (keys, values, recurrent states and the chunks' statistics), and not a bit changes; where
-the short prompt says otherwise, none are. Chunks are known by a hash of all that decides them from
-the prompt's start: token ids, what they count for, query sets, the request. Only chunks that
+`PrefixCache` (keys, values, recurrent states and the chunks' statistics), and not a bit changes;
+where the short prompt says otherwise, none are. Chunks are known by a hash of all that decides them
+from the prompt's start: token ids, what they count for, query sets, the request. Only chunks that
 several prompts are known to have are kept, in no more than `budget` bytes; the ones that were not
 used for longest go first. They belong to one model whose weights do not change. Versions of an
 insertion share the chunks before its place: behind it, their comparison has to see each pass.
@@ -156,7 +156,7 @@ class Chunk:
         return sum(tensor.nbytes for tensor in _tensors([self.states, stats]))
 
 
-class Prefixes:
+class PrefixCache:
     """The chunks that are kept."""
 
     def __init__(self, budget: int = BUDGET) -> None:
@@ -205,10 +205,10 @@ class Prefixes:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class PromptPrefix:
     """The whole chunks of one prompt: those that are kept already, and a place for the others."""
 
-    prefixes: Prefixes
+    prefixes: PrefixCache
     names: Names
 
     def known(self, chunks: int) -> list[Chunk]:

@@ -99,7 +99,7 @@ class Effects:
 
 
 @torch.inference_mode()
-def looked_at(edges: Edges, layer: int) -> Numbers:
+def class_attention(edges: Edges, layer: int) -> Numbers:
     """What the classes' queries look at in the clean pass, and what that gives: [head, class].
 
     `mass` and `contribution` are means over the queries of the class.
@@ -124,7 +124,7 @@ def looked_at(edges: Edges, layer: int) -> Numbers:
 
 
 @torch.inference_mode()
-def given_by(edges: Edges, layer: int) -> np.ndarray:
+def class_outputs(edges: Edges, layer: int) -> np.ndarray:
     """[head, class, value dim]: what a class gives each head's output, mean over its queries."""
     call = edges.calls[layer]
     attention = probabilities(call, slice(edges.first, None), kind=torch.float32)[0]

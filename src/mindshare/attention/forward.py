@@ -39,7 +39,7 @@ from mindshare.attention.call import (
     received_means,
 )
 from mindshare.attention.chunks import (
-    Beginning,
+    PromptPrefix,
     empty_cache,
     require_chunkable,
     restore,
@@ -52,10 +52,10 @@ from mindshare.attention.recorder import (
     accepted,
     inputs_device,
     recording,
-    removing,
+    temporary_hooks,
 )
-from mindshare.attention.rescaling import Calls, Rescaling, keeping
-from mindshare.attention.threads import evenly
+from mindshare.attention.rescaling import Calls, Rescaling, keep_calls
+from mindshare.attention.threads import thread_invariant
 from mindshare.errors import SelectionError, UnsupportedModelError
 from mindshare.models.facts import context_length_of
 from mindshare.models.pretrained import require_measurable
@@ -97,12 +97,12 @@ def run_batch(
     *,
     padded: bool,
     kept: Mapping[str, Calls] | None = None,
-    beginning: Beginning | None = None,
+    prefix: PromptPrefix | None = None,
 ) -> list[PromptResult]:
     """One pass over jobs of one shape; without padding, over a single one.
 
     `kept` holds queries and keys by item: those of references are put there, and what is compared
-    with a reference finds them there. `beginning` is that of a single job.
+    with a reference finds them there. `prefix` is that of a single job.
     """
     room = context_length_of(getattr(model, "config", None))  # learned positions end there
     length = min(jobs[0].padded, room or jobs[0].padded) if padded else len(jobs[0])
@@ -115,7 +115,7 @@ def run_batch(
 
     batch = _batch(jobs, length, request)
     observer = observe if any(observers) else None
-    recorder = run_pass(model, batch, request, observer=observer, beginning=beginning)
+    recorder = run_pass(model, batch, request, observer=observer, prefix=prefix)
     layers = dict(sorted(recorder.layers.items()))
     kernels = {layer: stats.kernel for layer, stats in layers.items()}
     results = []
@@ -132,7 +132,7 @@ def run_batch(
 def _observer(job: Job, kept: Mapping[str, Calls]) -> Observer | Rescaling | None:
     if job.reference is not None and job.positions is not None:
         return Rescaling(kept[job.reference.item], job.positions)
-    return keeping(kept[job.item]) if job.item in kept else None
+    return keep_calls(kept[job.item]) if job.item in kept else None
 
 
 def _batch(jobs: Sequence[Job], length: int, request: Request) -> TokenBatch:
@@ -211,7 +211,7 @@ def run_pass(
     request: Request,
     *,
     observer: Observer | None = None,
-    beginning: Beginning | None = None,
+    prefix: PromptPrefix | None = None,
 ) -> Recorder:
     """Run the model over a batch and return the recorder that saw it."""
     _require_decoder(model)
@@ -224,16 +224,16 @@ def run_pass(
     chunk = request.chunk_tokens or tokens
     if chunk < tokens:
         require_chunkable(model, decoder)
-        if beginning is not None and not resumable(model, decoder):
-            beginning = None
-    alike = evenly(model, few_rows=request.chunk_tokens is not None)  # not padded
+        if prefix is not None and not resumable(model, decoder):
+            prefix = None
+    alike = thread_invariant(model, few_rows=request.chunk_tokens is not None)  # not padded
     with torch.inference_mode(), recording(model, recorder), alike, _hooks_left(model):
         if chunk >= tokens:
             _until_seen(decoder, ids, mask, use_cache=False)
         else:
             cache = empty_cache(model, decoder)
             recorder.ends &= cache is not None  # what the model returns is lost with the rest
-            _run_chunks(decoder, recorder, ids, mask, cache, beginning)
+            _run_chunks(decoder, recorder, ids, mask, cache, prefix)
     _require_seen(model, recorder)
     recorder.require_finite()
     if not recorder.ends:
@@ -247,11 +247,11 @@ def _run_chunks(
     ids: torch.Tensor,
     mask: torch.Tensor | None,
     cache: Any,
-    beginning: Beginning | None,
+    prefix: PromptPrefix | None,
 ) -> None:
     chunk = recorder.request.chunk_tokens or ids.shape[1]
-    if beginning is not None:
-        known = beginning.known((ids.shape[1] - 1) // chunk)  # the last one is always computed
+    if prefix is not None:
+        known = prefix.known((ids.shape[1] - 1) // chunk)  # the last one is always computed
         restore(cache, known)
         for one in known:
             for layer, stats in one.stats.items():
@@ -263,8 +263,8 @@ def _run_chunks(
         options = {"use_cache": True, "past_key_values": cache}
         result = _until_seen(decoder, ids[:, start : start + chunk], so_far, **options)
         cache = cache if result is None else result.past_key_values
-        if beginning is not None:
-            beginning.keep(start // chunk, recorder.chunk, cache, start)
+        if prefix is not None:
+            prefix.keep(start // chunk, recorder.chunk, cache, start)
 
 
 def may_end_early(model: torch.nn.Module) -> None:
@@ -298,7 +298,7 @@ def _hooks_left(model: torch.nn.Module) -> Iterator[None]:
             module._hf_hook.post_forward(module, None)
 
     hooked = [module for module in model.modules() if hasattr(module, "_hf_hook")]
-    with removing(x.register_forward_hook(leave, always_call=True) for x in hooked):
+    with temporary_hooks(x.register_forward_hook(leave, always_call=True) for x in hooked):
         yield
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mindshare.errors import ExactnessError, SelectionError
 
 LOGITS = 2**28  # bytes of logits that knock-outs of a prompt hold at a time
-HOW = ("mask", "zero", "sink", "mean")  # what takes the place of edges that are taken away
+KNOCKOUT_METHODS = ("mask", "zero", "sink", "mean")  # what takes the place of removed edges
 STEP = 16  # padded lengths are multiples of this: a whole number of vectors in every row
 
 Layers = frozenset[int] | None  # None: every layer that has attention

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from mindshare.attention.effects import Effects, Numbers, given_by, looked_at
+from mindshare.attention.effects import Effects, Numbers, class_attention, class_outputs
 from mindshare.attention.forward import require_layers
 from mindshare.attention.interventions import Edges, Intervention, edges_of, interventions, slots
 from mindshare.attention.jobs import LOGITS, Job, Knockout, PromptResult, Request
@@ -80,7 +80,9 @@ class _Prompt:
     def result(self) -> PromptResult:
         layers = self._layers()
         if self.knockout.how == "mean" and self.knockout.means is None:
-            given = {layer: {"output": given_by(self.edges, layer)} for layer in self.clean.calls}
+            given = {
+                layer: {"output": class_outputs(self.edges, layer)} for layer in self.clean.calls
+            }
             return PromptResult(self.job.item, given, dict.fromkeys(given, self.mode.name))
         results = self._screened(layers) if self.knockout.screen else self._knocked_out(layers)
         baseline = self._effects(self.clean.logits).baseline()
@@ -162,14 +164,14 @@ class _Prompt:
     def _looked_at(self, layer: int) -> Numbers:
         """Of the clean pass: mass and contribution of each class, and how many keys it hides."""
         if self.knockout.places and not self.knockout.each:
-            found = [(looked_at(self.edges, n), head) for n, head in self.knockout.places]
+            found = [(class_attention(self.edges, n), head) for n, head in self.knockout.places]
             numbers = {
                 name: np.mean([one[name][head] for one, head in found], 0, keepdims=True)
                 for name in found[0][0]
             }
             around = [n for n, _ in self.knockout.places]
         else:
-            numbers = looked_at(self.edges, layer)
+            numbers = class_attention(self.edges, layer)
             chosen = slots(self.knockout, self.edges.calls[layer], layer)
             numbers = {
                 name: np.stack([x.mean(0) if h is None else x[list(h)].mean(0) for h in chosen])

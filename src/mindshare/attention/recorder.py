@@ -144,12 +144,12 @@ def _refusing_other_threads(modules: Iterable[torch.nn.Module]) -> Iterator[None
         if threading.get_ident() != here:
             raise _busy()
 
-    with removing(module.register_forward_pre_hook(refuse) for module in modules):
+    with temporary_hooks(module.register_forward_pre_hook(refuse) for module in modules):
         yield
 
 
 @contextmanager
-def removing(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
+def temporary_hooks(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
     """Hooks of modules that are there inside the block only."""
     with ExitStack() as left:
         for hook in hooks:

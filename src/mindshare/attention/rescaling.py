@@ -2,9 +2,9 @@
 
 The theory of inserted tokens says that they scale the original weights of a later query alike:
 A'[i,j] = c[i]·A[i,j]. That takes both matrices at once. The first pass leaves its queries and keys
-behind (`keeping`, linear in the tokens); while the second one runs, `Rescaling` makes the rows of
-both that it needs, a block at a time, and keeps sums only. Either pass is whole or in chunks; what
-both begin with may come from elsewhere. Knows positions, nothing about texts.
+behind (`keep_calls`, linear in the tokens); while the second one runs, `Rescaling` makes the rows
+of both that it needs, a block at a time, and keeps sums only. Either pass is whole or in chunks;
+what both begin with may come from elsewhere. Knows positions, nothing about texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MASK = 2**24  # the largest mask of a call that is kept between layers: one of 
 Calls = dict[int, list[AttentionCall]]  # of one prompt, by layer: one for each chunk
 
 
-def keeping(calls: Calls) -> Observer:
+def keep_calls(calls: Calls) -> Observer:
     """An observer that keeps each layer's queries and keys."""
     calls.clear()  # of a pass that failed
 

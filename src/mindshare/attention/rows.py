@@ -30,10 +30,10 @@ from mindshare.attention.recorder import (
     layer_of,
     plain,
     recording,
-    removing,
+    temporary_hooks,
 )
 from mindshare.attention.reference import hidden_keys
-from mindshare.attention.threads import evenly
+from mindshare.attention.threads import thread_invariant
 from mindshare.errors import UnsupportedModelError
 
 _TILE_BYTES = 2**26  # scores of rows that are made at a time
@@ -67,7 +67,11 @@ class CleanPass:
     def of(cls, model: torch.nn.Module, ids: torch.Tensor, positions: int) -> CleanPass:
         """`ids` [token]; logits of the last `positions` tokens."""
         clean = cls()
-        with torch.inference_mode(), recording(model, clean), evenly(model, few_rows=True):
+        with (
+            torch.inference_mode(),
+            recording(model, clean),
+            thread_invariant(model, few_rows=True),
+        ):
             clean.logits = logits_of(model, ids[None], positions)[0]
         return clean
 
@@ -136,7 +140,7 @@ class KnockoutRows:
         with (
             torch.inference_mode(),
             recording(model, watcher),
-            evenly(model, few_rows=True),
+            thread_invariant(model, few_rows=True),
             _growing(model, self.clean.modules, self.added if self.mode.grows else {}),
         ):
             return logits_of(model, fed, positions, **options)
@@ -174,7 +178,7 @@ def _growing(
 
         return hook
 
-    with removing(
+    with temporary_hooks(
         blocks[layer].register_forward_pre_hook(grow(count), with_kwargs=True)
         for layer, count in added.items()
     ):

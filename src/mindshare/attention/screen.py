@@ -22,7 +22,7 @@ from mindshare.attention.masks import Visibility
 from mindshare.attention.recorder import layer_of, recording
 from mindshare.attention.reference import probabilities
 from mindshare.attention.rows import CleanPass, fed_options, hidden_of, logits_of
-from mindshare.attention.threads import ROWS, evenly, threads
+from mindshare.attention.threads import ROWS, thread_invariant, threads
 from mindshare.errors import UnsupportedModelError
 
 
@@ -52,7 +52,7 @@ def first_order(
     watcher = _WithGradients(clean, edges, first)
     # The products of so few rows, and of their gradients, would depend on the number of threads.
     few = 1 if len(fed) - first < ROWS else None
-    with torch.enable_grad(), recording(model, watcher), evenly(model), threads(few):
+    with torch.enable_grad(), recording(model, watcher), thread_invariant(model), threads(few):
         options = fed_options(model, first, len(fed))
         logits = logits_of(model, fed[None, first:], len(answer), **options)[0]
         said = logits.float().log_softmax(-1).gather(-1, answer[:, None].to(logits.device)).sum()

@@ -56,7 +56,7 @@ def _splits_evenly(size: int, threads: int, own_grain: bool) -> bool:
 
 
 @contextmanager
-def evenly(model: torch.nn.Module, *, few_rows: bool = False) -> Iterator[None]:
+def thread_invariant(model: torch.nn.Module, *, few_rows: bool = False) -> Iterator[None]:
     """Inside, the model's activations and rotary embeddings do not depend on the threads.
 
     `few_rows`: nor do its products, for passes that are not padded.

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from mindshare.backends.pool import Division, ProcessBackend, WorkerError
+from mindshare.backends.pool import ProcessBackend, ProcessLayout, WorkerError
 from mindshare.backends.ray_backend import RayBackend
 from mindshare.backends.worker import ModelSpec
 from mindshare.errors import SelectionError, require_known
@@ -60,7 +60,7 @@ class BackendOptions:
                 workers=self.workers,
                 gpus_per_worker=self.gpus_per_worker,
             )
-        division = Division.sensible(spec, self.workers)
+        division = ProcessLayout.sensible(spec, self.workers)
         if division.processes == 1:
             return _in_this_process(spec)
         return ProcessBackend(spec, division)

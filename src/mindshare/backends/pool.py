@@ -308,7 +308,7 @@ def _padded(jobs: Sequence[Job]) -> int:
 
 
 @dataclass(frozen=True)
-class Division:
+class ProcessLayout:
     """How a machine is divided among processes."""
 
     processes: int
@@ -318,7 +318,7 @@ class Division:
     @classmethod
     def sensible(
         cls, spec: ModelSpec, workers: int | None = None, *, cores: int | None = None
-    ) -> Division:
+    ) -> ProcessLayout:
         """One process for each GPU, or for every sixteen cores; `workers` of them if given.
 
         On two cores, one process with two threads: two processes are 7 % faster and hold the model
@@ -355,7 +355,7 @@ def _gpus() -> tuple[str, ...]:
 class ProcessBackend(WorkerPool):
     """Processes of this machine, each with a model of its own."""
 
-    def __init__(self, spec: ModelSpec, division: Division) -> None:
+    def __init__(self, spec: ModelSpec, division: ProcessLayout) -> None:
         setup = WorkerSetup(spec, threads=division.threads)
         super().__init__(ProcessLink(setup, division.devices), division.processes)
 

@@ -395,10 +395,10 @@ def start_engine() -> None:
 
     pyarrow, which looks for pandas when it makes its first array, imports none: 0.15 s less.
     """
-    from mindshare.models.processor import keep_memory, uncollected
+    from mindshare.models.processor import keep_memory, without_gc
 
     keep_memory()
-    with uncollected():
+    with without_gc():
         import pyarrow as pa
         import transformers.models.auto  # noqa: F401
 

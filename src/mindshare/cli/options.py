@@ -411,16 +411,16 @@ class ComputeOptions(
         from mindshare.api.candidates import Loading
         from mindshare.backends import BackendOptions
 
-        place = None  # this process
+        backend = None  # this process
         if self.on or self.address or self.workers:
-            place = BackendOptions(self.on or "local", self.address, self.workers)
+            backend = BackendOptions(self.on or "local", self.address, self.workers)
         return Loading(
             dtype=self.dtype,
             device=self.device,
             adapter=self.adapter,
             trust_remote_code=self.trust_remote_code,
             progress=progress,
-            place=place,
+            backend=backend,
         )
 
 

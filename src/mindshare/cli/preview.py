@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mindshare.models import AttentionFacts, CatalogueRow
-    from mindshare.tokens import Classed, Encoded
+    from mindshare.tokens import ClassedTokens, Encoded
 
 SAME_CHARACTER = "⁺"
 CLASSES = 20  # of the legend, unless all are asked for
@@ -194,7 +194,7 @@ def tokens(options: TokensOptions) -> None:
         show_classed(console, classify(encode_for(tokenizer, prompt), rules), full=options.full)
 
 
-def show_classed(console: Console, classed: Classed, *, full: bool = False) -> None:
+def show_classed(console: Console, classed: ClassedTokens, *, full: bool = False) -> None:
     """The text, the legend, the BOS; what to beware of goes to stderr."""
     encoded, colour = classed.encoded, in_colour(console)
     size = f"{counted(len(encoded), 'token')}, {counted(len(encoded.text), 'character')}"
@@ -230,7 +230,7 @@ def visible(piece: str) -> str:
     return "".join(map(mark, piece))
 
 
-def coloured_text(classed: Classed) -> Text:
+def coloured_text(classed: ClassedTokens) -> Text:
     shades = class_shades(classed.names)
     text = Text(overflow="fold")
     for position, (piece, label) in enumerate(_tokens(classed)):
@@ -243,7 +243,7 @@ def coloured_text(classed: Classed) -> Text:
     return text
 
 
-def plain_text(classed: Classed) -> str:
+def plain_text(classed: ClassedTokens) -> str:
     """`other` as it is, every other token as `[class:token]`."""
     from mindshare.tokens import OTHER
 
@@ -254,7 +254,7 @@ def plain_text(classed: Classed) -> str:
     return "".join(parts).removesuffix("\n")
 
 
-def legend(classed: Classed, *, colour: bool, full: bool = False) -> Table:
+def legend(classed: ClassedTokens, *, colour: bool, full: bool = False) -> Table:
     """One row per class: tokens, rule, examples; of many classes, those with most tokens."""
     shades = class_shades(classed.names) if colour else {}
     rules = {rule.name: str(rule).partition("=")[2] for rule in classed.classes.rules}
@@ -290,7 +290,7 @@ def bos_line(encoded: Encoded) -> str:
     return f"BOS: {bos.token}, {who.get(bos.origin, bos.origin)}"
 
 
-def remarks(classed: Classed) -> list[str]:
+def remarks(classed: ClassedTokens) -> list[str]:
     """What the reader should know before measuring: empty classes, dropped characters."""
     notes = [unmatched_text(classed.empty(), "this prompt")] if classed.empty() else []
     dropped = [classed.encoded.text[start:end] for start, end in classed.encoded.uncovered]
@@ -314,7 +314,7 @@ def _examples(pieces: Sequence[str], style: str) -> Iterator[Text]:
         yield Text(shown, style)
 
 
-def _tokens(classed: Classed) -> Iterator[tuple[str, str]]:
+def _tokens(classed: ClassedTokens) -> Iterator[tuple[str, str]]:
     """(visible token with a line break after each line end, class) in order."""
     encoded = classed.encoded
     for position, (piece, label) in enumerate(zip(encoded.pieces, classed.labels(), strict=True)):

@@ -30,7 +30,7 @@ from mindshare.naming import layer_ranges
 
 if TYPE_CHECKING:
     from mindshare.folders import Texts
-    from mindshare.store import Listed, RunComparison, RunStatus, Sets
+    from mindshare.store import ListedRun, RunComparison, RunStatus, SetComparison
 
 DEFAULT = Path("results")
 _SHOWN = 5  # ids in a sentence, failures in a status
@@ -230,7 +230,7 @@ def runs(options: RunsOptions) -> None:
         say_lines([f"No runs in {places}. A command with --data and --out makes one."])
 
 
-def listing_lines(listed: Iterable[Listed]) -> Iterator[str]:
+def listing_lines(listed: Iterable[ListedRun]) -> Iterator[str]:
     """Two lines per run: how far it is, and what it is."""
     for one in listed:
         if one.status is None:
@@ -242,7 +242,7 @@ def listing_lines(listed: Iterable[Listed]) -> Iterator[str]:
         yield "    " + " · ".join(_facts(one, one.status))
 
 
-def _facts(one: Listed, status: RunStatus) -> Iterator[str]:
+def _facts(one: ListedRun, status: RunStatus) -> Iterator[str]:
     yield ", ".join(model.label for model in status.models) or "no models yet"
     yield f"definition {status.definition[:8]}"
     yield f"{one.size / 1e6:,.1f} MB"
@@ -270,7 +270,7 @@ def comparison_lines(found: RunComparison) -> Iterator[str]:
         yield f"the same id, but another content or other weights: {_named(found.changed)}"
 
 
-def _sets(sets: Sets) -> str:
+def _sets(sets: SetComparison) -> str:
     parts = [f"{len(sets.both):,} in both"]
     parts += [f"{_named(sets.only_a)} only in a"] if sets.only_a else []
     parts += [f"{_named(sets.only_b)} only in b"] if sets.only_b else []

@@ -45,7 +45,7 @@ from mindshare.models.pretrained import (
     require_sane,
     step,
 )
-from mindshare.models.processor import strict_products, uncollected
+from mindshare.models.processor import strict_products, without_gc
 from mindshare.models.reference import (
     Reference,
     is_adapter,
@@ -111,7 +111,7 @@ class _Parts:
 
 
 @checked
-@uncollected()
+@without_gc()
 def load(
     ref: str | Path,
     *,
@@ -145,7 +145,7 @@ def load(
     return _loaded(model, tokenizer, parts, str(ref))
 
 
-@uncollected()
+@without_gc()
 def load_tokenizer(
     ref: str | Path,
     *,
@@ -179,7 +179,7 @@ def describe(ref: str | Path, *, trust_remote_code: bool = False) -> AttentionFa
     return attention_facts(_config_of(_parts_of(ref, None, options), options))
 
 
-@uncollected()
+@without_gc()
 def check(
     ref: str | Path,
     *,

@@ -51,7 +51,7 @@ def keep_memory() -> bool:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """Inside, nothing looks for garbage among what is imported or read: nearly all of it stays.
 
     Importing torch and a model's code makes 600,000 objects, and takes a fifth less time. What is

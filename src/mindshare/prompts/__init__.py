@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindshare.prompts.columns import parse_columns
-from mindshare.prompts.insertion import Insertion, folded, insert, parse_insertions
+from mindshare.prompts.insertion import Insertion, fold_system_message, insert, parse_insertions
 from mindshare.prompts.parts import DividedPrompt, divided
 from mindshare.prompts.prompt import (
     CharRange,
@@ -22,7 +22,7 @@ __all__ = [
     "Prompt",
     "Prompts",
     "divided",
-    "folded",
+    "fold_system_message",
     "insert",
     "parse_columns",
     "parse_insertions",

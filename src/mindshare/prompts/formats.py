@@ -341,16 +341,16 @@ def hub_rows(where: str) -> Rows:
     from huggingface_hub import HfApi, constants
 
     if constants.HF_HUB_OFFLINE:
-        raise explained(data, "HF_HUB_OFFLINE is set")
+        raise hub_error(data, "HF_HUB_OFFLINE is set")
     try:
         HfApi().dataset_info(data.path, timeout=ANSWER_SECONDS)
     # What a dead network raises depends on the HTTP library below the hub's client.
     except Exception as error:
-        raise explained(data, error) from error
+        raise hub_error(data, error) from error
     return streamed_rows(load_stream(datasets.load_dataset, data), data)
 
 
-def explained(data: HubData, error: Exception | str) -> PromptError:
+def hub_error(data: HubData, error: Exception | str) -> PromptError:
     """What the hub's refusal means, and what to do about it."""
     from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 

@@ -250,7 +250,7 @@ def _random_point(contents: Sequence[str], seed: int) -> tuple[int, int]:
     return starts[int.from_bytes(digest) % len(starts)] if starts else (0, 0)
 
 
-def folded(prompt: Prompt) -> Prompt:
+def fold_system_message(prompt: Prompt) -> Prompt:
     """The chat with its system message at the start of the first user message.
 
     For templates that take no system role. The two parts become spans `system` and `question`, if

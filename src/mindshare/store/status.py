@@ -272,7 +272,7 @@ def shared_tokens(reader: RunReader) -> int:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedRun:
     """One run; a database that can't be read is listed with its trouble, not left out."""
 
     folder: Path
@@ -285,7 +285,7 @@ class Listed:
         return {**content, "bytes": self.size, "trouble": self.trouble}
 
 
-def find_runs(paths: Iterable[str | Path]) -> list[Listed]:
+def find_runs(paths: Iterable[str | Path]) -> list[ListedRun]:
     """The runs at and below these folders, by name."""
     folders = dict.fromkeys(folder for path in paths for folder in _runs_below(Path(path)))
     return [_listed(folder) for folder in folders]
@@ -301,16 +301,17 @@ def _runs_below(path: Path) -> Iterator[Path]:
         below[:] = sorted(name for name in below if not name.startswith("."))
 
 
-def _listed(folder: Path) -> Listed:
+def _listed(folder: Path) -> ListedRun:
     size = sum(file.stat().st_size for file in folder.rglob("*") if os.path.isfile(file))
     try:
-        return Listed(folder, size, run_status(folder, failures=0))
+        return ListedRun(folder, size, run_status(folder, failures=0))
     except OutputError as error:
-        return Listed(folder, size, None, trouble=error.what.removeprefix(f"{folder / DATABASE} "))
+        trouble = error.what.removeprefix(f"{folder / DATABASE} ")
+        return ListedRun(folder, size, None, trouble=trouble)
 
 
 @dataclass(frozen=True)
-class Sets:
+class SetComparison:
     """Names that only the first has, only the second, and both."""
 
     only_a: tuple[str, ...]
@@ -318,7 +319,7 @@ class Sets:
     both: tuple[str, ...]
 
     @classmethod
-    def of(cls, a: Iterable[str], b: Iterable[str]) -> Sets:
+    def of(cls, a: Iterable[str], b: Iterable[str]) -> SetComparison:
         """In the order they come."""
         first, second = dict.fromkeys(a), dict.fromkeys(b)
         return cls(
@@ -340,9 +341,9 @@ class RunComparison:
     a: Path
     b: Path
     definition: tuple[Difference, ...]
-    models: Sets
+    models: SetComparison
     layers: tuple[Difference, ...]  # of the models that both have
-    prompts: Sets  # by id
+    prompts: SetComparison  # by id
     changed: tuple[str, ...]  # one id and model, another content or other weights
 
     @property
@@ -368,13 +369,13 @@ class RunComparison:
 def compare_runs(a: str | Path, b: str | Path) -> RunComparison:
     with RunReader.at(a) as first, RunReader.at(b) as second:
         definition = tuple(differences(first.definition, second.definition))
-        models = Sets.of(first.labels, second.labels)
+        models = SetComparison.of(first.labels, second.labels)
         # An item's hash holds the definition: with another one, every hash is another.
         shared = () if definition else models.both
         return RunComparison(
             *(Path(a), Path(b), definition, models),
             layers=tuple(_different_layers(first, second, models.both)),
-            prompts=Sets.of(*(_prompts(run) for run in (first, second))),
+            prompts=SetComparison.of(*(_prompts(run) for run in (first, second))),
             changed=tuple(dict.fromkeys(p for m in shared for p in _changed(first, second, m))),
         )
 

@@ -27,7 +27,6 @@ from mindshare.study.measurement import Measurement
 from mindshare.study.measurer import Measurer
 from mindshare.study.run import OpenRun, RunFolder, measure, write_tables
 from mindshare.study.study import (
-    MEASURES,
     AnyStudy,
     InsertionStudy,
     KnockoutStudy,
@@ -40,7 +39,6 @@ from mindshare.study.study import (
 from mindshare.study.window import AttentionWindow, attention_window
 
 __all__ = [
-    "MEASURES",
     "AnyStudy",
     "AttentionWindow",
     "Backend",

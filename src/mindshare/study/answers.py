@@ -10,7 +10,7 @@ from mindshare.attention.jobs import Answer
 from mindshare.errors import PromptError, SelectionError, TokenError
 from mindshare.models import LoadedModel, ModelTokenizer
 from mindshare.study.study import KnockoutStudy
-from mindshare.tokens import Classed, Encoded, continued, parse_queries, query_mask
+from mindshare.tokens import ClassedTokens, Encoded, continuation_ids, parse_queries, query_mask
 
 
 def answer_of(
@@ -59,7 +59,7 @@ def _tokens_after(
     tokenizer: LoadedModel | ModelTokenizer, encoded: Encoded, answer: str
 ) -> tuple[int, ...]:
     assert tokenizer.tokenizer is not None
-    ids = continued(encoded, answer, tokenizer.tokenizer, add_bos=tokenizer.add_bos)
+    ids = continuation_ids(encoded, answer, tokenizer.tokenizer, add_bos=tokenizer.add_bos)
     count = len(encoded)
     if ids[:count] != encoded.ids or len(ids) == count:
         same = next((i for i, (a, b) in enumerate(zip(ids, encoded.ids, strict=False)) if a != b),
@@ -75,7 +75,7 @@ def _tokens_after(
     return ids[count:]
 
 
-def knockout_queries(classed: Classed, study: KnockoutStudy) -> np.ndarray:
+def knockout_queries(classed: ClassedTokens, study: KnockoutStudy) -> np.ndarray:
     """Bool [class, token]: the queries of the prompt that each class is hidden from."""
     encoded, count = classed.encoded, len(classed.encoded)
     classes = len(classed.names) - 1  # without `other`

@@ -89,11 +89,11 @@ class LocalBackend:
 
     def __init__(self, model: LoadedModel | Any, *, tokens: int | None = None) -> None:
         from mindshare.attention import forward
-        from mindshare.attention.chunks import Prefixes
+        from mindshare.attention.chunks import PrefixCache
 
         self.loaded = model if isinstance(model, LoadedModel) else wrap(model)
         self.tokens = tokens or forward.TOKENS
-        self.prefixes = Prefixes()
+        self.prefixes = PrefixCache()
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -179,7 +179,7 @@ class LocalBackend:
     ) -> Iterator[list[PromptResult]]:
         """A pass; one that fails is made again in halves."""
         from mindshare.attention import forward
-        from mindshare.attention.chunks import Beginning
+        from mindshare.attention.chunks import PromptPrefix
 
         try:
             results = forward.run_batch(
@@ -188,7 +188,7 @@ class LocalBackend:
                 request,
                 padded=padded,
                 kept=kept,
-                beginning=Beginning(self.prefixes, names),
+                prefix=PromptPrefix(self.prefixes, names),
             )
         except (MindshareError, MemoryError, RuntimeError) as error:
             out_of_memory = not isinstance(error, MindshareError)

@@ -26,7 +26,7 @@ from mindshare.errors import (
     nearest,
 )
 from mindshare.models import AttentionFacts, LoadedModel, ModelTokenizer, load, wrap
-from mindshare.prompts import Insertion, Prompt, folded, insert
+from mindshare.prompts import Insertion, Prompt, fold_system_message, insert
 from mindshare.study.answers import answer_of, knockout_queries
 from mindshare.study.study import (
     BOTH,
@@ -38,7 +38,7 @@ from mindshare.study.study import (
 )
 from mindshare.tokens import (
     Alignment,
-    Classed,
+    ClassedTokens,
     Encoded,
     TokenClass,
     align,
@@ -202,7 +202,7 @@ class EncodedPrompt:
     """
 
     encoded: Encoded
-    classed: Classed | None = None
+    classed: ClassedTokens | None = None
     queries: np.ndarray | None = None  # [set, token]; None: one set, every token
     answer: Answer | None = None
     versions: tuple[PromptVersion, ...] = ()
@@ -337,7 +337,7 @@ def encode_versions(tokenizer: Tokenizer, prompt: Prompt, study: InsertionStudy)
     try:
         without = encode_for(tokenizer, prompt)
     except SystemRoleError:
-        without = encode_for(tokenizer, folded(prompt))
+        without = encode_for(tokenizer, fold_system_message(prompt))
         notes.append(
             f"{tokenizer.name}'s chat template takes no system message: its text stands at the "
             "start of the first user message"

@@ -26,7 +26,7 @@ from mindshare.study.study import (
     KnockoutStudy,
     Study,
 )
-from mindshare.tokens import Classed, Encoded
+from mindshare.tokens import ClassedTokens, Encoded
 
 SINK_SLOT = "sink_slot"
 _SINK = 0.3  # received[0] above this, diagonal included: the usual sink statistic
@@ -170,7 +170,7 @@ class _LayerHeadCells:
 
 
 def _mass_rows(
-    classed: Classed, cells: _LayerHeadCells, study: Study, n_queries: np.ndarray
+    classed: ClassedTokens, cells: _LayerHeadCells, study: Study, n_queries: np.ndarray
 ) -> Rows:
     names, mass, expected = list(classed.names), cells.values["mass"], cells.values["expected"]
     tokens = np.broadcast_to(classed.weights.sum(0), mass.shape)

@@ -15,9 +15,16 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar, TypedDict
 
-from mindshare.attention.jobs import HOW, Knockout, Layers, Request, check_chunk, check_near
+from mindshare.attention.jobs import (
+    KNOCKOUT_METHODS,
+    Knockout,
+    Layers,
+    Request,
+    check_chunk,
+    check_near,
+)
 from mindshare.errors import SelectionError, nearest, require_all_known, require_types
-from mindshare.measures import MEASURES as REGISTRY
+from mindshare.measures import MEASURES
 from mindshare.prompts import Insertion, parse_insertions
 from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
 
@@ -29,9 +36,9 @@ INSERTION_QUERIES = (BOTH, "all", "original")
 KNOCKOUT_QUERIES = ("answer", "later")
 WHILE_ANSWERING = ("answer", "later", "all")
 # What a study by token class can be asked for → the engine's statistic behind it.
-MEASURES: dict[str, str] = {
+STATISTIC_OF: dict[str, str] = {
     name: one.statistic
-    for name, one in REGISTRY.items()
+    for name, one in MEASURES.items()
     if one.level in ("class", "head", "key", "prompt")
 }
 
@@ -87,7 +94,7 @@ class Study(_Definition):
 
     def __post_init__(self) -> None:
         require_types(self)
-        require_all_known(self.measures, MEASURES, "measure")
+        require_all_known(self.measures, STATISTIC_OF, "measure")
         require_all_known(self.mean_over, ("heads", "layers"), "axis to average over")
         for name in self.queries:
             parse_queries(name)
@@ -103,7 +110,7 @@ class Study(_Definition):
     def request(self) -> Request:
         """What a pass must compute for this; masses always."""
         return Request(
-            statistics=frozenset({"mass", *(MEASURES[word] for word in self.measures)}),
+            statistics=frozenset({"mass", *(STATISTIC_OF[word] for word in self.measures)}),
             near=self.near,
             layers=self.chosen_layers,
             kernel=self.kernel,
@@ -213,7 +220,7 @@ class KnockoutStudy(_Definition):
             raise SelectionError(
                 "a part of a token can't be hidden", allowed="policy priority or pure"
             )
-        require_all_known([self.how], HOW, "kind of knock-out")
+        require_all_known([self.how], KNOCKOUT_METHODS, "kind of knock-out")
         require_all_known([self.answer], ("given", "greedy"), "answer")
         if self.queries not in KNOCKOUT_QUERIES:
             parse_queries(self.queries)

@@ -5,27 +5,27 @@ from __future__ import annotations
 from mindshare.tokens.alignment import Alignment, align
 from mindshare.tokens.classes import (
     OTHER,
-    Classed,
+    ClassedTokens,
     Classes,
     classify,
     parse_classes,
     parse_queries,
     query_mask,
 )
-from mindshare.tokens.encoding import Encoded, continued, encode
+from mindshare.tokens.encoding import Encoded, continuation_ids, encode
 from mindshare.tokens.rules import TokenClass
 from mindshare.tokens.sentence import random_sentence
 
 __all__ = [
     "OTHER",
     "Alignment",
-    "Classed",
+    "ClassedTokens",
     "Classes",
     "Encoded",
     "TokenClass",
     "align",
     "classify",
-    "continued",
+    "continuation_ids",
     "encode",
     "parse_classes",
     "parse_queries",

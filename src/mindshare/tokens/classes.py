@@ -106,7 +106,7 @@ class ClassCount:
 
 
 @dataclass(frozen=True, eq=False)
-class Classed:
+class ClassedTokens:
     """An encoded prompt with its class weights [T, C]; every row sums to 1."""
 
     encoded: Encoded
@@ -152,7 +152,7 @@ class Classed:
         return {(self.names[a], self.names[b]): tuple(pieces) for (b, a), pieces in pairs}
 
 
-def classify(encoded: Encoded, classes: Classes) -> Classed:
+def classify(encoded: Encoded, classes: Classes) -> ClassedTokens:
     """Weigh every token by the classes, under their policy; every row of weights sums to 1."""
     tokens = _TokenFlags(encoded)
     weights = np.zeros((len(encoded), len(classes.rules) + 1))
@@ -166,7 +166,7 @@ def classify(encoded: Encoded, classes: Classes) -> Classed:
         mixed = ~tokens.special & (tokens.length > 0)  # special and empty tokens stay whole
         shares = _characters_by_class(tokens, classes.rules)
         weights[mixed] = shares[mixed] / tokens.length[mixed, None]
-    return Classed(encoded, classes, weights)
+    return ClassedTokens(encoded, classes, weights)
 
 
 def _characters_by_class(tokens: _TokenFlags, rules: Sequence[TokenClass]) -> Floats:
@@ -276,7 +276,7 @@ def parse_queries(text: str) -> QuerySet:
     )
 
 
-def query_mask(queries: QuerySet, encoded: Encoded, classed: Classed) -> Flags:
+def query_mask(queries: QuerySet, encoded: Encoded, classed: ClassedTokens) -> Flags:
     """The tokens [T] in the set; never none."""
     mask = _query_mask(queries, encoded, classed)
     if not mask.any():
@@ -287,7 +287,7 @@ def query_mask(queries: QuerySet, encoded: Encoded, classed: Classed) -> Flags:
     return mask
 
 
-def _query_mask(queries: QuerySet, encoded: Encoded, classed: Classed) -> Flags:
+def _query_mask(queries: QuerySet, encoded: Encoded, classed: ClassedTokens) -> Flags:
     position = np.arange(len(encoded))
     if queries.kind in QUERY_WORDS:
         return position >= (len(encoded) - 1 if queries.kind == "last" else 0)

@@ -138,7 +138,7 @@ def encode(
     )
 
 
-def continued(
+def continuation_ids(
     encoded: Encoded, text: str, tokenizer: FastTokenizer, *, add_bos: bool | None = None
 ) -> tuple[int, ...]:
     """The token ids of the prompt with this text behind it."""
