@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -226,6 +227,27 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     "condition_contrast": _schema("condition_a condition_b", _RESPONSE_MEAN, _PAIRED),
 }
+
+
+def class_measures(
+    mass: np.ndarray, expected: np.ndarray, tokens: np.ndarray, named: np.ndarray
+) -> dict[str, np.ndarray]:
+    """All measures that follow from masses of classes; `named`: the mass of all that a rule names.
+
+    NaN where there is nothing to divide by: there is no such number.
+    """
+
+    def ratio(bottom: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(bottom > 0, mass / bottom, np.nan)
+
+    return {
+        "mass": mass,
+        "share": ratio(named),
+        "density": ratio(tokens),
+        "expected": expected,
+        "lift": ratio(expected),
+    }
 
 
 def table(name: str, columns: Mapping[str, Any], about: Mapping[str, str]) -> pa.Table:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 from mindshare.disk import write_whole
 from mindshare.errors import MindshareError, SelectionError
 from mindshare.prompts import Prompt
+from mindshare.tables import class_measures
 from mindshare.tokens import ClassedTokens, Encoded, classify, parse_classes
 from mindshare_explore.source import (
     ClassesBody,
@@ -57,7 +57,7 @@ class KeySums:
 
     def by_class(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """[key, class] weights, `other` last → measure → [layer, head, class]."""
-        return class_measures(
+        return _class_measures(
             self.received.astype(np.float64) @ weights,
             np.broadcast_to(
                 self.expected.astype(np.float64) @ weights,
@@ -74,21 +74,13 @@ class KeySums:
         return np.asarray(one * self.tokens / (self.tokens - np.arange(self.tokens)))
 
 
-def class_measures(
+def _class_measures(
     mass: np.ndarray, expected: np.ndarray, tokens: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """All measures of a class from masses [..., class] and the classes' sizes [class]."""
-    named = mass[..., :-1].sum(-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = mass / named
-        share[..., -1] = np.nan  # `other` is no class that was named
-        return {
-            "mass": mass,
-            "share": share,
-            "density": mass / np.where(tokens > 0, tokens, np.nan),
-            "expected": expected,
-            "lift": mass / np.where(expected > 0, expected, np.nan),
-        }
+    """From masses [..., class], `other` last, and the classes' sizes [class]."""
+    measures = class_measures(mass, expected, tokens, mass[..., :-1].sum(-1, keepdims=True))
+    measures["share"][..., -1] = np.nan  # `other` is no class that was named
+    return measures
 
 
 @dataclass
@@ -158,7 +150,7 @@ class MeasuredPrompt(ExplorerSource):
         expected = np.stack(
             [np.broadcast_to(one, rows.shape[1:2] + one.shape[1:]) for one in shares]
         )
-        return class_measures(rows @ weights, expected, weights.sum(0))
+        return _class_measures(rows @ weights, expected, weights.sum(0))
 
     def head_measures(self) -> Mapping[str, np.ndarray]:
         return self.sums.heads
@@ -189,28 +181,20 @@ class MeasuredPrompt(ExplorerSource):
 
     def recipe(self, body: ClassesBody) -> tuple[str, dict[str, str]]:
         """A `shares` study of the prompt, painted classes as spans of its text."""
-        spans = {name: tuple(map(tuple, ranges)) for name, ranges in body.spans.items()}
-        used = {rule for one in body.classes for rule in (one.rule,) if rule.startswith("span:")}
-        painted = {name: r for name, r in spans.items() if f"span:{name}" in used}
-        row: dict[str, Any] = {"id": self.prompt.id}
-        if painted or self.prompt.messages is None:
-            # Painted ranges are in the text that the model reads.
-            row |= {"text": self.encoded.text, "spans": painted or dict(self.prompt.spans)}
-        else:
-            row["messages"] = [vars(message) for message in self.prompt.messages]
-        classes = [f"{one.name}={one.rule}" for one in body.classes]
-        study = ['command = "shares"', f"models = {json.dumps([self.model])}"]
-        study += [f"class = {json.dumps(classes, ensure_ascii=False)}"] if classes else []
-        study += [f'policy = "{body.policy}"'] if body.policy != "priority" else []
-        study.append('data = "prompts.jsonl"')
-        words = ["mindshare", "shares", self.model, "--data", "prompts.jsonl"]
-        words += [word for one in classes for word in ("--class", one)]
-        words += ["--policy", body.policy] if body.policy != "priority" else []
-        files = {
-            "study.toml": "\n".join(study) + "\n",
-            "prompts.jsonl": json.dumps(row, ensure_ascii=False) + "\n",
-        }
-        return shlex.join(words), files
+        from mindshare.cli.groups import PROMPTS, study_files
+        from mindshare.cli.measure import shares
+
+        rules = {one.rule for one in body.classes}
+        painted = {name: r for name, r in body.spans.items() if f"span:{name}" in rules}
+        prompt = self.prompt
+        if painted:  # in the text that the model reads
+            prompt = Prompt(text=self.encoded.text, spans=painted, id=prompt.id)
+        classes = tuple(f"{one.name}={one.rule}" for one in body.classes)
+        options = shares.kind(
+            models=(self.model,), data=PROMPTS, class_=classes, policy=body.policy
+        )
+        files = study_files(options, [prompt])
+        return options.line(), {name: "".join(text) for name, text in files.items()}
 
 
 def encoded_json(encoded: Encoded) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from mindshare.figures import ClassBarsOptions, Figure, HeadMapOptions, class_ba
 from mindshare.naming import file_word, layer_ranges
 from mindshare.stats import averaged, contrast, estimate
 from mindshare.study import Study, build_study, encode_for
-from mindshare.tables import table
+from mindshare.tables import class_measures, table
 from mindshare.tokens import classify, parse_classes
 from mindshare_recipes.maps import prompt, samples
 
@@ -150,16 +150,9 @@ def regrouped(mass: pa.Table, groups: Mapping[str, Sequence[str]], study: Study)
         return np.bincount(row, numbers, first.sum() * len(names)).reshape(-1, len(names))
 
     total, expected, tokens = sums("mass"), sums("expected"), sums("n_tokens")
-    share = _ratio(total, total[:, :-1].sum(1, keepdims=True))
-    share[:, -1] = np.nan  # `other` was not named
-    numbers = {
-        "mass": total,
-        "share": share,
-        "density": _ratio(total, tokens),
-        "expected": expected,
-        "lift": _ratio(total, expected),
-        "n_tokens": tokens,
-    }
+    numbers = class_measures(total, expected, tokens, total[:, :-1].sum(1, keepdims=True))
+    numbers["share"][:, -1] = np.nan  # `other` was not named
+    numbers["n_tokens"] = tokens
     keys = mass.take(np.repeat(np.flatnonzero(first), len(names)))
     about = metadata(mass) | {
         "mindshare.study": study.hash,
@@ -168,12 +161,6 @@ def regrouped(mass: pa.Table, groups: Mapping[str, Sequence[str]], study: Study)
     columns = {name: keys[name].combine_chunks() for name in keys.column_names}
     columns |= {"class": names * len(total)}
     return table("mass", columns | {k: x.reshape(-1) for k, x in numbers.items()}, about)
-
-
-def _ratio(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
-    """NaN where there is nothing to divide by."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(bottom > 0, top / bottom, np.nan)
 
 
 # Sentences, each made from the facts of the tables.

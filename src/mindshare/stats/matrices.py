@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from mindshare.errors import SelectionError, nearest
 from mindshare.measures import MEASURES
 from mindshare.stats.intervals import mean
-from mindshare.tables import table
+from mindshare.tables import class_measures, table
 
 MEAN = -1  # stands for null, the mean over the layers or the heads, where numbers are sorted
 AXES = {"heads": "head", "layers": "layer"}  # what can be averaged over → its column
@@ -254,17 +254,11 @@ def _with_ratios(means: pa.Table) -> dict[str, Any]:
     number = {key: i for i, key in enumerate(dict.fromkeys(rows))}
     cell = np.array([number[key] for key in rows])
     total = np.bincount(cell, weights=np.where(named, mass, 0.0))[cell]
-    with np.errstate(divide="ignore", invalid="ignore"):  # NaN where there is nothing to divide by
-        share, density, lift = (
-            np.where(bottom > 0, mass / bottom, np.nan) for bottom in (total, tokens, expected)
-        )
+    measures = class_measures(mass, expected, tokens, total)
+    measures["share"][~named] = np.nan
     return {
         **{name: means[name].combine_chunks() for name in means.column_names},
         "head": [None] * means.num_rows,
-        "mass": mass,
-        "share": np.where(named, share, np.nan),
-        "density": density,
-        "expected": expected,
-        "lift": lift,
+        **measures,
         "n_tokens": tokens,
     }

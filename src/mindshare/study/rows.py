@@ -26,6 +26,7 @@ from mindshare.study.study import (
     KnockoutStudy,
     Study,
 )
+from mindshare.tables import class_measures
 from mindshare.tokens import ClassedTokens, Encoded
 
 SINK_SLOT = "sink_slot"
@@ -174,17 +175,11 @@ def _mass_rows(
 ) -> Rows:
     names, mass, expected = list(classed.names), cells.values["mass"], cells.values["expected"]
     tokens = np.broadcast_to(classed.weights.sum(0), mass.shape)
-    share = _ratio(mass, mass[..., :-1].sum(-1, keepdims=True))
-    share[..., -1] = np.nan  # 'other' is last and was not named
-    columns = {
-        "mass": mass,
-        "share": share,
-        "density": _ratio(mass, tokens),
-        "expected": expected,
-        "lift": _ratio(mass, expected),
-        "n_tokens": tokens,
-        **{name: cells.values[name] for name in ("contribution",) if name in cells.values},
-    }
+    columns = class_measures(mass, expected, tokens, mass[..., :-1].sum(-1, keepdims=True))
+    columns["share"][..., -1] = np.nan  # 'other' is last and was not named
+    columns["n_tokens"] = tokens
+    if "contribution" in cells.values:
+        columns["contribution"] = cells.values["contribution"]
     left = 1.0 - cells.values["attended"]  # [set, cell]
     if left.max() > _LEFT_OVER:  # with a row for it the masses sum to 1
         names.append(SINK_SLOT)
@@ -236,13 +231,6 @@ def _prompt_rows(encoded: Encoded, result: PromptResult, study: Study) -> Rows:
         "group": [encoded.prompt.group] * sets,
         "text": [encoded.text] * sets,
     }
-
-
-def _ratio(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
-    """NaN where there is nothing to divide by: there is no such number."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: np.ndarray = np.where(bottom > 0, top / bottom, np.nan)
-    return ratio
 
 
 # A study of insertions: rows of the prompt as it is, then of each condition.
