@@ -98,15 +98,20 @@ class Effects:
         return {name: x.float().cpu().numpy().reshape(1) for name, x in found.items()}
 
 
+def _attention_and_values(edges: Edges, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of the clean pass: [head, query, key], and the values repeated, [head, key, value dim]."""
+    call = edges.calls[layer]
+    attention = probabilities(call, slice(edges.first, None), kind=torch.float32)[0]
+    return attention, call.value[0].float().repeat_interleave(call.group, 0)
+
+
 @torch.inference_mode()
 def class_attention(edges: Edges, layer: int) -> Numbers:
     """What the classes' queries look at in the clean pass, and what that gives: [head, class].
 
     `mass` and `contribution` are means over the queries of the class.
     """
-    call = edges.calls[layer]
-    attention = probabilities(call, slice(edges.first, None), kind=torch.float32)[0]
-    value = call.value[0].float().repeat_interleave(call.group, 0)  # [head, key, value dim]
+    attention, value = _attention_and_values(edges, layer)
     whole = attention @ value
     size = (whole * whole).sum(-1)
     masses, shares = [], []
@@ -126,9 +131,7 @@ def class_attention(edges: Edges, layer: int) -> Numbers:
 @torch.inference_mode()
 def class_outputs(edges: Edges, layer: int) -> np.ndarray:
     """[head, class, value dim]: what a class gives each head's output, mean over its queries."""
-    call = edges.calls[layer]
-    attention = probabilities(call, slice(edges.first, None), kind=torch.float32)[0]
-    value = call.value[0].float().repeat_interleave(call.group, 0)
+    attention, value = _attention_and_values(edges, layer)
     parts = [
         (attention[:, asked][..., keys] @ value[:, keys]).double().mean(1)
         for keys, asked in zip(edges.keys, edges.queries[:, edges.first :], strict=True)

@@ -165,15 +165,12 @@ def require_measurable(config: Any, *, where: str | None = None) -> None:
         )
 
 
-def tokenizer_files(folder: Path) -> list[Path]:
-    return [folder / name for name in _TOKENIZER_FILES if os.path.isfile(folder / name)]
-
 
 def read_tokenizer(folder: Path, *, trust_remote_code: bool = False) -> Any:
     """The folder's tokenizer, None where it has no tokenizer files."""
     from transformers import AutoTokenizer
 
-    if not tokenizer_files(folder):
+    if not any(os.path.isfile(folder / name) for name in _TOKENIZER_FILES):
         return None
     try:
         with quiet_transformers():

@@ -121,16 +121,11 @@ class Measurement:
         whole = self.table(name)
         yield from (whole if chosen is None else whole.select(chosen)).to_batches()
 
-    @classmethod
-    def read(cls, path: str | Path) -> Measurement:
-        tables, manifest = read_folder(Path(path))
-        return cls(tables, manifest)
-
 
 @checked
 def read(path: str | Path) -> Measurement:
     """A saved measurement, with its tables and provenance; needs no model."""
-    return Measurement.read(path)
+    return Measurement(*read_folder(Path(path)))
 
 
 class TableMaker:

@@ -19,10 +19,9 @@ from typing import Protocol, TypeVar
 
 from mindshare.attention.jobs import Job, Layers, PromptResult
 from mindshare.errors import MindshareError
-from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
 from mindshare.prompts.given import PromptSource
-from mindshare.study.backend import Backend, LocalBackend
+from mindshare.study.backend import Backend
 from mindshare.study.encoding import EncodedPrompt, PromptEncoder, check_study
 from mindshare.study.measurement import Measurement, TableMaker
 from mindshare.study.study import AnyStudy
@@ -90,19 +89,6 @@ class Measurer:
         """Refuses layers and heads that the model does not have."""
         model = self.backend.identity
         check_study(model.facts, self.study, name=model.name)
-
-    @classmethod
-    def of(
-        cls,
-        loaded: LoadedModel,
-        study: AnyStudy,
-        *,
-        store: ResultStore | None = None,
-        progress: Progress | None = None,
-    ) -> Measurer:
-        """A model in this process."""
-        encoder, backend = PromptEncoder(loaded, study), LocalBackend(loaded)
-        return cls(encoder, backend, store or MemoryStore(), progress)
 
     @property
     def study(self) -> AnyStudy:

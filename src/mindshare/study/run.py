@@ -1,7 +1,7 @@
 """A run on disk: every result is kept, so that a study can be stopped, resumed and extended.
 
     with RunFolder("results/maps").open(study, {"smollm2": prompts}) as run:
-        measurer = Measurer.of(loaded, study, store=run.results("smollm2"))
+        measurer = Measurer(encoder, backend, run.results("smollm2"))
         write_tables(measurer, prompts, run)
 
 Called again, only what is not there is computed. Results are written to the run's store while the
@@ -26,8 +26,9 @@ from mindshare.prompts import Prompt
 from mindshare.prompts.given import Column, PromptSource, as_prompts
 from mindshare.store import Done, Failed, Finaliser, Planned, RunWriter, figure_names
 from mindshare.store import Progress as RunProgress
-from mindshare.study.encoding import EncodedPrompt, as_loaded
-from mindshare.study.measurement import Measurement, TableMaker
+from mindshare.study.backend import LocalBackend
+from mindshare.study.encoding import EncodedPrompt, PromptEncoder, as_loaded
+from mindshare.study.measurement import Measurement, TableMaker, read
 from mindshare.study.measurer import Measurer, Progress
 from mindshare.study.study import AnyStudy, StudyParts, build_study
 
@@ -278,7 +279,7 @@ def write_tables(measurer: Measurer, prompts: PromptSource, run: OpenRun) -> Mea
         for name, text in run.into.beside.items():
             final.text(name, text)
         final.commit(maker.provenance() | {"left_out": run.left_out()})
-    return Measurement.read(run.folder)
+    return read(run.folder)
 
 
 @checked
@@ -312,10 +313,10 @@ def measure(
     elif definition:
         raise SelectionError("give a study or its parts, not both", allowed="study=… alone")
     loaded, source = as_loaded(model), as_prompts(prompts, column=column)
+    encoder, backend = PromptEncoder(loaded, study), LocalBackend(loaded)
     if into is None:
-        return Measurer.of(loaded, study, progress=progress).measure(source)
+        return Measurer(encoder, backend, progress=progress).measure(source)
     with RunFolder.of(into).open(study, {loaded.name: source}) as run:
         report = progress or run.progress(loaded.name)
-        store = run.results(loaded.name)
-        measurer = Measurer.of(loaded, study, store=store, progress=report)
+        measurer = Measurer(encoder, backend, run.results(loaded.name), report)
         return write_tables(measurer, source, run)

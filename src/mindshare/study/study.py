@@ -109,13 +109,7 @@ class Study(_Definition):
 
     def request(self) -> Request:
         """What a pass must compute for this; masses always."""
-        return Request(
-            statistics=frozenset({"mass", *(STATISTIC_OF[word] for word in self.measures)}),
-            near=self.near,
-            layers=self.chosen_layers,
-            kernel=self.kernel,
-            chunk_tokens=self.chunk_tokens,
-        )
+        return _request(self, {"mass", *(STATISTIC_OF[word] for word in self.measures)})
 
 
 @dataclass(frozen=True)
@@ -170,13 +164,7 @@ class InsertionStudy(_Definition):
 
     def request(self) -> Request:
         """What a pass must compute for this; a version without an insertion has no columns."""
-        return Request(
-            statistics=frozenset({"given", "received", "rescaling"}),
-            near=self.near,
-            layers=self.chosen_layers,
-            kernel=self.kernel,
-            chunk_tokens=self.chunk_tokens,
-        )
+        return _request(self, {"given", "received", "rescaling"})
 
     @property
     def passes(self) -> int:
@@ -259,6 +247,16 @@ class KnockoutStudy(_Definition):
                 means=self.means,
             ),
         )
+
+
+def _request(study: Study | InsertionStudy, statistics: Iterable[str]) -> Request:
+    return Request(
+        statistics=frozenset(statistics),
+        near=study.near,
+        layers=study.chosen_layers,
+        kernel=study.kernel,
+        chunk_tokens=study.chunk_tokens,
+    )
 
 
 AnyStudy = Study | InsertionStudy | KnockoutStudy
