@@ -243,11 +243,9 @@ def zipped(explorer: Explorer, id_: str, body: BundleBody) -> bytes:
     return content.getvalue()
 
 
-def one_page(
-    explorer: Explorer, sources: list[ExplorerSource], body: BundleBody | None = None
-) -> str:
+def one_page(explorer: Explorer, sources: list[ExplorerSource]) -> str:
     """The same as one HTML text, for notebooks; charts of Vega are left out, as they are large."""
-    files = files_of(explorer, sources, body)
+    files = files_of(explorer, sources)
     page = files["index.html"]
     style = f"<style>{files['explorer.css']}</style>"
     page = page.replace('<link rel="stylesheet" href="explorer.css">', style)

@@ -65,9 +65,14 @@ def demo(out: Out = Path("results/demo"), quick: Quick = False) -> None:
       mindshare demo --out /tmp/first-look
     """
     from mindshare.cli.screen import say_lines
+    from mindshare.errors import OutputError
     from mindshare.figures.saving import drawing_in_background
 
-    _require_own(out)
+    if os.path.exists(out) and not _is_demo(out):
+        raise OutputError(
+            f"{out} exists already, and is not an earlier demo's",
+            next_step="choose another folder with --out",
+        )
     # Threads that wait must not spin: beside other work that made passes ten times slower. Read by
     # torch's threads when torch is first imported, which is after this.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -184,18 +189,8 @@ def finding(summary: Summary) -> str:
     return f"In the prompt with the map, {what}: {sizes}."
 
 
-def _require_own(folder: Path) -> None:
-    """Refuse a folder that holds anything but the results of an earlier demo."""
-    from mindshare.errors import OutputError
-
-    if os.path.exists(folder) and not _is_demo(folder):
-        raise OutputError(
-            f"{folder} exists already, and is not an earlier demo's",
-            next_step="choose another folder with --out",
-        )
-
-
 def _is_demo(folder: Path) -> bool:
+    """Whether it holds nothing but the results of an earlier demo."""
     from mindshare.folders import MANIFEST
 
     if not os.path.isdir(folder) or any(path.name not in PARTS for path in folder.iterdir()):

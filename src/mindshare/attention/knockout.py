@@ -84,23 +84,18 @@ class _Prompt:
                 layer: {"output": class_outputs(self.edges, layer)} for layer in self.clean.calls
             }
             return PromptResult(self.job.item, given, dict.fromkeys(given, self.mode.name))
-        results = self._screened(layers) if self.knockout.screen else self._knocked_out(layers)
+        if self.knockout.screen:
+            tokens = {"fed": self.fed, "answer": self.answer}
+            prefix = self.mode.prefix
+            found = first_order(self.model, self.clean, self.edges, **tokens, prefix=prefix)
+            results = {layer: found[layer] for layer in layers}
+        else:
+            results = self._knocked_out(layers)
         baseline = self._effects(self.clean.logits).baseline()
         answer = {"answer": self.answer.numpy(force=True).astype(np.int64)}
         for layer, numbers in results.items():
             numbers |= baseline | answer | self._looked_at(layer)
         return PromptResult(self.job.item, results, dict.fromkeys(results, self.mode.name))
-
-    def _screened(self, layers: Sequence[int]) -> dict[int, Numbers]:
-        found = first_order(
-            self.model,
-            self.clean,
-            self.edges,
-            fed=self.fed,
-            answer=self.answer,
-            prefix=self.mode.prefix,
-        )
-        return {layer: found[layer] for layer in layers}
 
     def _knocked_out(self, layers: Sequence[int]) -> dict[int, Numbers]:
         some = interventions(self.knockout, self.edges, layers)

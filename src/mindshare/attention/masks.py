@@ -108,7 +108,12 @@ class MaskRule(Visibility):
             keys = seen.flatten(0, -2).any(0).nonzero()
             low, high = (int(keys[0]), int(keys[-1]) + 1) if len(keys) else (0, 1)
             self._bounds[start, stop] = (low, high)
-            self._remember(start, stop, ~seen[..., low:high])
+            tile = ~seen[..., low:high]
+            if not tile.any():
+                self._tiles[start, stop] = None
+            elif self._cached_bytes + tile.numel() <= _TILE_CACHE_BYTES:
+                self._tiles[start, stop] = tile
+                self._cached_bytes += tile.numel()
         return self._bounds[start, stop]
 
     def hidden(self, start: int, stop: int) -> tuple[int, torch.Tensor] | None:
@@ -130,13 +135,6 @@ class MaskRule(Visibility):
                 first_key=self.first_key,
             )
         return self._by_row[number]
-
-    def _remember(self, start: int, stop: int, tile: torch.Tensor) -> None:
-        if not tile.any():
-            self._tiles[start, stop] = None
-        elif self._cached_bytes + tile.numel() <= _TILE_CACHE_BYTES:
-            self._tiles[start, stop] = tile
-            self._cached_bytes += tile.numel()
 
 
 class LazyMask:

@@ -343,7 +343,10 @@ class Recorder:
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
         """Run one call; the output is the model's, the statistics stay here."""
         layer = layer_of(module)
-        self._count(layer, module)
+        self.calls[layer] += 1
+        known = self.modules.setdefault(layer, module)
+        if self.calls[layer] > 1:
+            raise attended_twice(layer, known, module)
         first, keys = call.visible.first_key, call.key.shape[2]
         keys_are_tokens = first >= 0 and first + keys <= self.batch.tokens
         if self.request.layers is not None and layer not in self.request.layers:
@@ -358,12 +361,6 @@ class Recorder:
         if self.ends and self.request.layers is not None and self.request.layers <= {*self.calls}:
             raise LastLayerSeen
         return output
-
-    def _count(self, layer: int, module: torch.nn.Module) -> None:
-        self.calls[layer] += 1
-        known = self.modules.setdefault(layer, module)
-        if self.calls[layer] > 1:
-            raise attended_twice(layer, known, module)
 
     def _unmeasured(self, call: AttentionCall) -> torch.Tensor:
         """A layer that was not asked for, by the same arithmetic as if it had been.

@@ -47,7 +47,9 @@ def attention_facts(model_or_config: Any) -> AttentionFacts:
     config = _config_of(model_or_config)
     text = config.get_text_config(decoder=True)
     heads = _first(text, "num_attention_heads", "n_head", "num_heads") or 0
-    types = _layer_types(text)
+    types = getattr(text, "layer_types", None) or getattr(text, "layers_block_type", None)
+    if not types:  # no words for the layers
+        types = [None] * (_first(text, "num_hidden_layers", "n_layer", "num_layers") or 0)
     attention_layers = tuple(
         i for i, kind in enumerate(types) if heads > 0 and kind not in _WITHOUT_ATTENTION
     )
@@ -88,13 +90,6 @@ def _first(config: Any, *names: str) -> int | None:
         if isinstance(value, int) and value > 0:
             return value
     return None
-
-
-def _layer_types(text: Any) -> list[str | None]:
-    """One word per layer; None where the config has no words for its layers."""
-    types = getattr(text, "layer_types", None) or getattr(text, "layers_block_type", None)
-    count = _first(text, "num_hidden_layers", "n_layer", "num_layers") or 0
-    return list(types) if types else [None] * count
 
 
 def _window(text: Any, kind: str | None) -> int | None:

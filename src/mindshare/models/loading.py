@@ -104,6 +104,7 @@ class _Parts:
     name: str
     folder: Path
     adapters: tuple[Path, ...]
+    trust: bool  # whether Python code that comes with it may be run
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -136,12 +137,12 @@ def load(
         device_map=device_map,
         trust_remote_code=trust_remote_code,
     )
-    parts = _unpacked(_parts_of(ref, adapter, options), progress=progress)
+    parts = _unpacked(_parts_of(ref, adapter, trust=trust_remote_code), progress=progress)
     with step(f"Loading {parts.name}", show=progress):
         model = _assemble(parts, options)
-        tokenizer = _previewed.pop(_tokenizer_key(parts, options), None)
+        tokenizer = _previewed.pop(_tokenizer_key(parts), None)
         if tokenizer is None:
-            tokenizer = _tokenizer_of(parts, options)
+            tokenizer = _tokenizer_of(parts)
     return _loaded(model, tokenizer, parts, str(ref))
 
 
@@ -154,13 +155,12 @@ def load_tokenizer(
     progress: bool = True,
 ) -> ModelTokenizer:
     """Only the tokenizer of what `load` would load; no weights are read."""
-    options = Options(dtype=checked_dtype("float32"), trust_remote_code=trust_remote_code)
-    parts = _unpacked(_parts_of(ref, adapter, options), progress=progress)
-    config = read_config(parts.folder, trust_remote_code=trust_remote_code)
+    parts = _unpacked(_parts_of(ref, adapter, trust=trust_remote_code), progress=progress)
+    config = _config_of(parts)
     require_causal(config, where=str(parts.folder))
-    tokenizer = _tokenizer_of(parts, options)
+    tokenizer = _tokenizer_of(parts)
     if tokenizer is not None:
-        _previewed[_tokenizer_key(parts, options)] = tokenizer
+        _previewed[_tokenizer_key(parts)] = tokenizer
     note = read_note(parts.folder)
     return ModelTokenizer(
         tokenizer=tokenizer,
@@ -175,8 +175,7 @@ def describe(ref: str | Path, *, trust_remote_code: bool = False) -> AttentionFa
 
     A hub id that is not in the local cache is downloaded.
     """
-    options = Options(dtype="auto", trust_remote_code=trust_remote_code)
-    return attention_facts(_config_of(_parts_of(ref, None, options), options))
+    return attention_facts(_config_of(_parts_of(ref, None, trust=trust_remote_code)))
 
 
 @without_gc()
@@ -193,10 +192,10 @@ def check(
     a kind that can't be merged, a model type known not to be measured exactly, a device that is
     not there.
     """
-    device = checked_device(device, None)
-    options = Options(checked_dtype(dtype), device, trust_remote_code=trust_remote_code)
-    parts = _parts_of(ref, adapter, options)
-    config = _config_of(parts, options)
+    checked_device(device, None)
+    checked_dtype(dtype)
+    parts = _parts_of(ref, adapter, trust=trust_remote_code)
+    config = _config_of(parts)
     require_causal(config, where=str(parts.folder))
     require_measurable(config, where=str(parts.folder))
     if os.path.isdir(parts.folder):
@@ -250,9 +249,9 @@ def _inner_model(hf_model: Any) -> Any:
     return hf_model.get_base_model()
 
 
-def _parts_of(ref: str | Path, adapter: str | Path | None, options: Options) -> _Parts:
+def _parts_of(ref: str | Path, adapter: str | Path | None, *, trust: bool) -> _Parts:
     """Find everything; an adapter given beside the model is merged last."""
-    parts = _follow(resolve(ref), options)
+    parts = _follow(resolve(ref), trust=trust)
     if adapter is None:
         return parts
     on_top = Path(os.path.expanduser(adapter))
@@ -262,11 +261,11 @@ def _parts_of(ref: str | Path, adapter: str | Path | None, options: Options) -> 
     return replace(parts, adapters=(*parts.adapters, on_top))
 
 
-def _follow(reference: Reference, options: Options, *, above: tuple[Path, ...] = ()) -> _Parts:
+def _follow(reference: Reference, *, trust: bool, above: tuple[Path, ...] = ()) -> _Parts:
     """Follow adapters down to the weights they stand on."""
-    folder = local_path(reference, trust_remote_code=options.trust_remote_code)
+    folder = local_path(reference, trust_remote_code=trust)
     if reference.kind == "gguf" or not is_adapter(folder):
-        return _Parts(reference.name, folder, ())
+        return _Parts(reference.name, folder, (), trust)
     config = folder / "adapter_config.json"
     if folder.resolve() in above:
         raise AdapterError(
@@ -276,7 +275,7 @@ def _follow(reference: Reference, options: Options, *, above: tuple[Path, ...] =
         )
     try:
         base = resolve(base_of(folder))
-        below = _follow(base, options, above=(*above, folder.resolve()))
+        below = _follow(base, trust=trust, above=(*above, folder.resolve()))
     except ModelNotFoundError as error:
         raise AdapterError(
             f"the base of the adapter {folder.name!r} is not there: {error.what}",
@@ -294,9 +293,9 @@ def _unpacked(parts: _Parts, *, progress: bool) -> _Parts:
     return replace(parts, folder=convert(parts.folder, progress=progress))
 
 
-def _config_of(parts: _Parts, options: Options) -> Any:
+def _config_of(parts: _Parts) -> Any:
     if os.path.isdir(parts.folder):
-        return read_config(parts.folder, trust_remote_code=options.trust_remote_code)
+        return read_config(parts.folder, trust_remote_code=parts.trust)
     return _gguf_config(parts.folder)
 
 
@@ -305,18 +304,17 @@ def _config_of(parts: _Parts, options: Options) -> Any:
 _previewed: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
 
-def _tokenizer_key(parts: _Parts, options: Options) -> tuple[Any, ...]:
+def _tokenizer_key(parts: _Parts) -> tuple[Any, ...]:
     """All files that a tokenizer may be made of, chat templates among them, as they are now."""
     kinds = ("*.json", "*.jinja", "*.model", "*.txt")
     files = [one for folder in parts.folders for kind in kinds for one in Path(folder).glob(kind)]
     stats = [(file, file.stat()) for file in sorted(files)]
-    return options.trust_remote_code, *((file, x.st_size, x.st_mtime_ns) for file, x in stats)
+    return parts.trust, *((file, x.st_size, x.st_mtime_ns) for file, x in stats)
 
 
-def _tokenizer_of(parts: _Parts, options: Options) -> Any:
+def _tokenizer_of(parts: _Parts) -> Any:
     """The last that there is: an adapter may bring one of its own."""
-    trust = options.trust_remote_code
-    every = [read_tokenizer(folder, trust_remote_code=trust) for folder in parts.folders]
+    every = [read_tokenizer(folder, trust_remote_code=parts.trust) for folder in parts.folders]
     return next((one for one in reversed(every) if one is not None), None)
 
 
@@ -333,8 +331,7 @@ def _assemble(parts: _Parts, options: Options) -> Any:
         below = f"{below} + {folder.name}"
     dtype = options.dtype
     if dtype == "auto":
-        config = read_config(parts.folder, trust_remote_code=options.trust_remote_code)
-        dtype = checked_dtype(config.dtype or "float32")
+        dtype = checked_dtype(_config_of(parts).dtype or "float32")
     return model.to(dtype).eval()
 
 

@@ -165,7 +165,6 @@ def require_measurable(config: Any, *, where: str | None = None) -> None:
         )
 
 
-
 def read_tokenizer(folder: Path, *, trust_remote_code: bool = False) -> Any:
     """The folder's tokenizer, None where it has no tokenizer files."""
     from transformers import AutoTokenizer

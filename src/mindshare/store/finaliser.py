@@ -98,18 +98,15 @@ class Finaliser:
             flush(self.building)
             stale = former_files(self.folder) - {*files, MANIFEST}
             invalidate(self.folder)
-            self._move_in(files, stale)
+            for name in files:
+                os.replace(self.building / name, self.folder / name)
+            for name in sorted(stale):
+                (self.folder / name).unlink(missing_ok=True)
+            flush(self.folder)
+            os.replace(self.building / MANIFEST, self.folder / MANIFEST)
+            flush(self.folder)
+            (self.folder / OLD_MANIFEST).unlink(missing_ok=True)
         return self.folder
-
-    def _move_in(self, files: list[str], stale: set[str]) -> None:
-        for name in files:
-            os.replace(self.building / name, self.folder / name)
-        for name in sorted(stale):
-            (self.folder / name).unlink(missing_ok=True)
-        flush(self.folder)
-        os.replace(self.building / MANIFEST, self.folder / MANIFEST)
-        flush(self.folder)
-        (self.folder / OLD_MANIFEST).unlink(missing_ok=True)
 
     def _keep_unfinished_names(self) -> None:
         """A killed `commit` may have moved some of its files: list them all, to be removed."""

@@ -93,8 +93,16 @@ class Progress:
 
     def update(self, done: int, total: int, tokens: int = 0, failed: int = 0) -> None:
         """The counts so far, all of them from the beginning of the run."""
-        now = self._clock()
-        self._add(now, done + failed, tokens)
+        now, counted = self._clock(), (done + failed, tokens)
+        more = (counted[0] - self._counted[0], tokens - self._counted[1])
+        self._counted = counted
+        if not self._samples:
+            self._samples.append((now, 0, 0))
+        elif more != (0, 0):
+            self._samples.append((now, *more))
+        # Only as many as the window needs, and the one before it.
+        while len(self._samples) > 2 and self._samples[1][0] <= now - WINDOW:
+            del self._samples[0]
         current = pace(self._samples)
         left = current.seconds_left(max(total - done - failed, 0), None)
         self._last = ProgressNumbers(done, total, failed, tokens, current.tokens, left)
@@ -107,14 +115,3 @@ class Progress:
         if self._last is not None:
             done = self._last.waiting == 0
             self._show(replace(self._last, seconds_left=0.0 if done else None, finished=done))
-
-    def _add(self, now: float, prompts: int, tokens: int) -> None:
-        more = (prompts - self._counted[0], tokens - self._counted[1])
-        self._counted = (prompts, tokens)
-        if not self._samples:
-            self._samples.append((now, 0, 0))
-        elif more != (0, 0):
-            self._samples.append((now, *more))
-        # Only as many as the window needs, and the one before it.
-        while len(self._samples) > 2 and self._samples[1][0] <= now - WINDOW:
-            del self._samples[0]
