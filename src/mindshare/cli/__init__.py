@@ -1,14 +1,7 @@
 """The command line: arguments become a Study, tables become text on a terminal.
 
-    mindshare models [REF]      what can be loaded here; what a model's attention looks like
-    mindshare tokens MODEL …    the text by token class, before anything is measured
-    mindshare measure MODEL …   where the attention goes, as a table and a folder of Parquet files
-    mindshare shares MODEL …    token classes by layer, as bars; models side by side
-    mindshare head-map MODEL …  one token class by layer and head
-    mindshare demo              the main job on the embedded model
-
-`main` is the entry point. Each command is one module that imports what is heavy only when it runs,
-so that help is immediate. Nothing here computes attention.
+`main` is the entry point; `app` lists the commands. What is heavy is imported only when a command
+runs, so that help is immediate. Nothing here computes attention.
 """
 
 from __future__ import annotations
