@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from mindshare.attention.chunks import PrefixCache, names_of
+from mindshare.attention.chunks import PrefixCache, chunk_names
 from mindshare.attention.jobs import Job, PromptResult, Request
 from mindshare.study import LocalBackend
 from tests.laws import zoo
@@ -119,7 +119,7 @@ def test_a_chunk_of_one_request_is_never_used_for_another(change: dict[str, Any]
     backend = LocalBackend(model)
     computed(backend, some, request())
     other = request(**change)
-    assert not {*names_of(some[1], other)} & {*names_of(some[1], request())}
+    assert not {*chunk_names(some[1], other)} & {*chunk_names(some[1], request())}
     assert as_bytes(computed(backend, some, other)) == as_bytes(alone(model, some, other))
 
 
@@ -137,7 +137,7 @@ def test_a_chunk_of_other_classes_or_queries_is_never_used(sets: int) -> None:
     ]
     found = computed(backend, others, request())
     assert as_bytes(found) == as_bytes(alone(model, others, request()))
-    assert not {*names_of(others[1], request())} & {*names_of(some[1], request())}
+    assert not {*chunk_names(others[1], request())} & {*chunk_names(some[1], request())}
 
 
 @pytest.mark.parametrize("chunks", [0, 1, 2, 3, 100])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from mindshare.attention.chunks import PrefixCache, names_of
+from mindshare.attention.chunks import PrefixCache, chunk_names
 from mindshare.attention.jobs import Job, Positions, PromptResult, Request
 from mindshare.study import LocalBackend
 from tests.laws import zoo
@@ -179,6 +179,6 @@ def test_a_beginning_holds_nothing_that_is_compared() -> None:
         assert job.positions is not None
         there, here = job.positions.first_needed
         assert here == job.positions.inserted[0]
-        assert len(names_of(job, ASKED, here)) == here // CHUNK
+        assert len(chunk_names(job, ASKED, here)) == here // CHUNK
         later = job.positions.pairs[job.positions.pairs[:, 1] >= job.positions.end]
         assert all(there <= position for position in later[:, 0])

@@ -332,7 +332,7 @@ def survey_prompts(
     refused: dict[str, MindshareError] = {}
     for prompt in prompts:
         try:
-            encoded = [survey.encoder.look(prompt) for survey in surveys]
+            encoded = [survey.encoder.encode_and_keep(prompt) for survey in surveys]
         except MindshareError as error:
             if not skip:
                 raise

@@ -89,7 +89,7 @@ def _encoders(
         for model, (wording, study) in product(models, studies.items())
     }
     for (_, wording), encoder in encoders.items():
-        encoder.look(wordings[wording].prompt)
+        encoder.encode_and_keep(wordings[wording].prompt)
     return encoders
 
 

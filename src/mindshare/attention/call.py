@@ -200,7 +200,7 @@ class AttentionRows:
     scratch: Scratch
     ids: torch.Tensor | None = None  # [batch, token] of the whole prompt; batch as A's first axis
 
-    def alike(self, shift: int = 0) -> torch.Tensor:
+    def same_token(self, shift: int = 0) -> torch.Tensor:
         """Bool [..., query, key]: the token `shift` before the key is the query's, and earlier."""
         if self.ids is None:
             raise SelectionError(
@@ -251,12 +251,12 @@ def previous(rows: AttentionRows) -> torch.Tensor:
 
 def induction(rows: AttentionRows) -> torch.Tensor:
     """Σ_j A[i, j+1] over earlier tokens j that are the same as i: what followed it before, 0..1."""
-    return (rows.attention * rows.alike(shift=1)).sum(-1)
+    return (rows.attention * rows.same_token(shift=1)).sum(-1)
 
 
 def duplicate(rows: AttentionRows) -> torch.Tensor:
     """Σ_j A[i, j] over earlier tokens j that are the same as i, 0..1."""
-    return (rows.attention * rows.alike()).sum(-1)
+    return (rows.attention * rows.same_token()).sum(-1)
 
 
 PER_QUERY: dict[str, Callable[[AttentionRows], torch.Tensor]] = {

@@ -112,7 +112,7 @@ def _goes_on_alike(model: torch.nn.Module, decoder: torch.nn.Module) -> bool:
         cache, chunks = _dynamic_cache(decoder), []
         for number, piece in enumerate(pieces[:2]):
             feed([piece], cache)
-            chunks.append(left_behind({}, cache, number * _CHUNK))
+            chunks.append(chunk_of({}, cache, number * _CHUNK))
         last = feed(pieces[2:], cache)
         again = _dynamic_cache(decoder)
         restore(again, chunks)
@@ -218,11 +218,11 @@ class PromptPrefix:
     def keep(self, number: int, stats: Mapping[int, LayerStats], cache: Any, start: int) -> None:
         """What a chunk left behind, if another prompt has the same one."""
         if number < len(self.names) and self.prefixes.wants(self.names[number]):
-            chunk = left_behind(stats, cache, start)
+            chunk = chunk_of(stats, cache, start)
             self.prefixes.keep(self.names[: number + 1], chunk)
 
 
-def names_of(job: Job, request: Request, until: int | None = None) -> Names:
+def chunk_names(job: Job, request: Request, until: int | None = None) -> Names:
     """Of the whole chunks of a prompt up to this token; none where it is not fed in chunks."""
     chunk, until = request.chunk_tokens, len(job) if until is None else until
     if chunk is None or len(job) <= chunk:
@@ -247,7 +247,7 @@ def _asked(request: Request, parts: Sequence[np.ndarray]) -> str:
     return repr((asked, shapes, torch.get_num_threads()))
 
 
-def left_behind(stats: Mapping[int, LayerStats], cache: Any, start: int) -> Chunk:
+def chunk_of(stats: Mapping[int, LayerStats], cache: Any, start: int) -> Chunk:
     """What the chunk from token `start` on left in the statistics and in the model's cache."""
     copied = {k: LayerStats(**_copied(vars(one))) for k, one in stats.items()}
     states = {k: _state(layer, start) for k, layer in enumerate(cache.layers)}

@@ -167,7 +167,7 @@ def unpack(data: bytes) -> dict[str, np.ndarray]:
     return found
 
 
-def together(jobs: Iterable[Job]) -> list[list[Job]]:
+def group_by_reference(jobs: Iterable[Job]) -> list[list[Job]]:
     """Jobs that need the same reference pass in one list; the others each in one of its own.
 
     A job that is itself the reference of others stands first among them.

@@ -268,7 +268,7 @@ def _visible(
     return visible
 
 
-def choose(call: AttentionCall, request: Request) -> str:
+def choose_kernel(call: AttentionCall, request: Request) -> str:
     """The name of the kernel for this call. Decided by measurement, and recorded.
 
     A fixed table rather than a race at run time: two runs of one study must take the same path, or
@@ -367,7 +367,7 @@ class Recorder:
 
         So the choice of layers changes no bit of those that were chosen.
         """
-        name = choose(call, self.request)
+        name = choose_kernel(call, self.request)
         if name == "fused":  # the only one whose output depends on the statistics beside it
             weights = self.batch.weights_of(call)
             return KERNELS[name](call, self.request, weights, self._scratch)[0]
@@ -376,7 +376,7 @@ class Recorder:
     def _measure(self, layer: int, call: AttentionCall) -> torch.Tensor:
         if self.observer is not None:
             self.observer(layer, call)
-        kernel = KERNELS[choose(call, self.request)]
+        kernel = KERNELS[choose_kernel(call, self.request)]
         output, stats = kernel(call, self.request, self.batch.weights_of(call), self._scratch)
         before = call.visible.first_key
         if stats.received is not None and before:

@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import NamedTuple, Protocol, Self
 
-from mindshare.attention.jobs import Job, PromptResult, Request, together
+from mindshare.attention.jobs import Job, PromptResult, Request, group_by_reference
 from mindshare.backends.worker import ModelSpec, Outcome, Worker, WorkerFingerprint, WorkerSetup
 from mindshare.errors import MindshareError
 from mindshare.study.backend import ModelIdentity
@@ -180,7 +180,8 @@ class WorkerPool:
             return (-_padded(group), b"") if chunk is None else (0, group[0].ids[:chunk].tobytes())
 
         batch, common = list[Job](), (0, b"")
-        for group in sorted(together(jobs), key=lambda group: (alike(group), group[0].item)):
+        groups = group_by_reference(jobs)
+        for group in sorted(groups, key=lambda group: (alike(group), group[0].item)):
             if batch and (alike(group) != common or _padded(batch) + _padded(group) > most):
                 yield batch
                 batch = []

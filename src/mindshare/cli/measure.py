@@ -124,7 +124,7 @@ def _measure(
     candidate.check(study)
     encoder = PromptEncoder(candidate.tokenizer, study)
     if into is None or into.bad_rows == "stop":
-        encoder.look_ahead(prompts)
+        encoder.encode_ahead(prompts)
     slow = line_if_slow(f"Measuring with {label}", show=candidate.loading.progress)
     if into is None:
         report = None if progress is None else partial(progress, label)

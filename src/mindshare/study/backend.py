@@ -140,7 +140,7 @@ class LocalBackend:
 
         Up to where a comparison has to see the pass.
         """
-        from mindshare.attention.chunks import names_of
+        from mindshare.attention.chunks import chunk_names
 
         until = {job.item: len(job) for job in jobs}
         for item, some in versions.items():
@@ -148,7 +148,7 @@ class LocalBackend:
                 assert job.positions is not None
                 there, until[job.item] = job.positions.first_needed
                 until[item] = min(until[item], there)
-        names = {job.item: names_of(job, request, until[job.item]) for job in jobs}
+        names = {job.item: chunk_names(job, request, until[job.item]) for job in jobs}
         self.prefixes.expect(names.values())
         return names
 

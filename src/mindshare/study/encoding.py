@@ -270,8 +270,8 @@ def _named(job: Job, shared: bytes) -> Job:
 class PromptEncoder:
     """Encodes prompts for one model and one study.
 
-    `look` keeps the first encodings, as many as `CACHED_TOKENS` allows, and `encode` takes them out
-    again: a prompt that is checked first and measured later is mostly tokenised once.
+    `encode_and_keep` keeps the first encodings, as many as `CACHED_TOKENS` allows, and `encode`
+    takes them out again: what is checked first and measured later is mostly tokenised once.
     """
 
     def __init__(self, tokenizer: Tokenizer, study: AnyStudy) -> None:
@@ -290,7 +290,7 @@ class PromptEncoder:
             return encode_knockout(self.tokenizer, prompt, self.study)
         return encode_classes(self.tokenizer, prompt, self.study)
 
-    def look(self, prompt: Prompt) -> EncodedPrompt:
+    def encode_and_keep(self, prompt: Prompt) -> EncodedPrompt:
         """The same, kept for `encode` as long as there is room."""
         encoded = self.encode(prompt)
         versions = sum(len(version.encoded) for version in encoded.versions)
@@ -299,13 +299,13 @@ class PromptEncoder:
             self._cache[prompt.id] = encoded
         return encoded
 
-    def look_ahead(self, prompts: Iterable[Prompt]) -> None:
+    def encode_ahead(self, prompts: Iterable[Prompt]) -> None:
         """Raise for the first prompt that can't be measured, of as many as are kept for `encode`.
 
         So it takes no time, and what is wrong with all prompts is said before weights are read.
         """
         for prompt in prompts:
-            self.look(prompt)
+            self.encode_and_keep(prompt)
             if self._room < 0:
                 break
 
