@@ -77,7 +77,7 @@ def test_the_queries_of_each_class(queries: str, star: list[str], hash_: list[st
         (lambda: read(how="magic"), SelectionError, "kind of knock-out"),
         (lambda: read(answer="greedy:x"), SelectionError, "can't be read"),
         (lambda: read(answer="greedy", choices=(" x",)), SelectionError, "right answer"),
-        (lambda: read(heads="3.x"), SelectionError, "can't be read"),
+        (lambda: read(heads="3.x"), SelectionError, "names no head"),
         (lambda: read(heads="mean"), SelectionError, "a mean can't be knocked out"),
         (lambda: read(screen=True), SelectionError, "single heads"),
         (lambda: read(window=0), SelectionError, "window=0"),

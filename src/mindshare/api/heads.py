@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,33 +10,20 @@ from mindshare.errors import SelectionError, require_known
 from mindshare.figures.captions import distance
 from mindshare.measures import MEASURES
 from mindshare.stats import INACTIVE
+from mindshare.study.study import Head, parse_heads
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Head: TypeAlias = tuple[int, int]
-"""(layer, head), 0-based."""
 OneGiven: TypeAlias = str | Sequence[Head]
 HeadsGiven: TypeAlias = OneGiven | Mapping[str, OneGiven] | None
-_HEAD = re.compile(r"\s*(\d{1,5})\s*\.\s*(\d{1,5})\s*", re.ASCII)
-_ALLOWED = "LAYER.HEAD, 0-based, such as 0.0,0.7"
 
 
 def heads_of(given: HeadsGiven, label: str) -> list[Head]:
     """The heads named for this model; none if none are."""
     if isinstance(given, Mapping):
         given = given.get(label)
-    if given is None:
-        return []
-    several = given.split(",") if isinstance(given, str) else given
-    heads: dict[Head, None] = {}
-    for one in several if isinstance(several, Sequence) else [several]:
-        pair = isinstance(one, Sequence) and not isinstance(one, str)
-        match = _HEAD.fullmatch(".".join(map(str, one)) if pair else str(one))
-        if not match:
-            raise SelectionError(f"{one!r} in {given!r} names no head", allowed=_ALLOWED)
-        heads[int(match[1]), int(match[2])] = None
-    return list(heads)
+    return [] if given is None else list(parse_heads(given))
 
 
 def check_labels(given: HeadsGiven, labels: Sequence[str]) -> None:

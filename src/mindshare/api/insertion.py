@@ -23,14 +23,7 @@ from mindshare.api.charts import (
     run_analysis,
 )
 from mindshare.api.comparison import Comparison
-from mindshare.api.heads import (
-    Head,
-    HeadsGiven,
-    check_heads,
-    check_labels,
-    heads_of,
-    top_heads,
-)
+from mindshare.api.heads import HeadsGiven, check_heads, check_labels, heads_of, top_heads
 from mindshare.api.likes import Preset, condition_names, liked
 from mindshare.errors import SelectionError, checked, require_all_known, require_known
 from mindshare.facts import alignment_notes, insertion_findings
@@ -63,6 +56,7 @@ from mindshare.stats import (
 )
 from mindshare.stats.profiles import WITHOUT
 from mindshare.study import InsertionStudy, Measurement, PromptSource, build_insertion_study
+from mindshare.study.study import Head
 from mindshare.tables import ONE_BASED
 
 if TYPE_CHECKING:

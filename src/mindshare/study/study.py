@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypeAlias, TypedDict
 
 from mindshare.attention.jobs import (
     KNOCKOUT_METHODS,
@@ -28,6 +29,9 @@ from mindshare.measures import MEASURES
 from mindshare.prompts import Insertion, parse_insertions
 from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
 
+Head: TypeAlias = tuple[int, int]
+"""(layer, head), 0-based."""
+_HEAD = re.compile(r"\s*(\d{1,5})\s*\.\s*(\d{1,5})\s*", re.ASCII)
 WITHOUT = "without"  # the condition of a prompt as it is
 BOTH = "both"  # query sets of an insertion: `all` for its charts, `original` to compare
 INSERTION_QUERIES = (BOTH, "all", "original")
@@ -185,7 +189,7 @@ class KnockoutStudy(_Definition):
     layers: tuple[int, ...] | None = None  # None: every layer that has attention
     heads: tuple[int, ...] | None = None  # None: every head
     each: bool = False  # each head by itself, or all of them together
-    places: tuple[tuple[int, int], ...] = ()  # (layer, head), in place of all: together, or each
+    places: tuple[Head, ...] = ()  # in place of all: together, or each
     window: int = 1  # layers that are knocked out together, around each layer
     how: str = "mask"
     queries: str = "last"
@@ -316,12 +320,12 @@ def build_knockout_study(
     Heads that are named are knocked out one by one; `LAYER.HEAD` all together, and nothing else.
     """
     kind, _, tokens = answer.partition(":")
-    if tokens and not _is_number(tokens):
-        raise SelectionError(f"{answer!r} can't be read", allowed="given, greedy, or greedy:5")
     if tokens:
+        if not (tokens.isascii() and tokens.isdecimal() and len(tokens) < 10):
+            raise SelectionError(f"{answer!r} can't be read", allowed="given, greedy, or greedy:5")
         rest["greedy_tokens"] = int(tokens)
     if isinstance(heads, str) and "." in heads:
-        rest["places"], heads = _places(heads), None
+        rest["places"], heads = parse_heads(heads), None
     each = heads not in (None, "together")
     chosen_layers, mean_layers = _selection(layers, "layers")
     chosen_heads, mean_heads = _selection(None if heads in ("each", "together") else heads, "heads")
@@ -348,16 +352,20 @@ def _classes(given: ClassesGiven, policy: str) -> dict[str, Any]:
     return {"classes": written, "policy": parsed.policy}
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10
-
-
-def _places(text: str) -> tuple[tuple[int, int], ...]:
-    """`17.4,18.6` → ((17, 4), (18, 6))"""
-    pairs = [part.strip().split(".") for part in text.split(",")]
-    if not all(len(pair) == 2 and all(map(_is_number, pair)) for pair in pairs):
-        raise SelectionError(f"heads={text!r} can't be read", allowed="LAYER.HEAD,…: 17.4,18.6")
-    return tuple(dict.fromkeys((int(a), int(b)) for a, b in pairs))
+def parse_heads(given: str | Sequence[Head]) -> tuple[Head, ...]:
+    """`0.0,0.7`, or pairs of layer and head; each once."""
+    several = given.split(",") if isinstance(given, str) else given
+    heads: dict[Head, None] = {}
+    for one in several if isinstance(several, Sequence) else [several]:
+        pair = isinstance(one, Sequence) and not isinstance(one, str)
+        match = _HEAD.fullmatch(".".join(map(str, one)) if pair else str(one))
+        if not match:
+            raise SelectionError(
+                f"{one!r} in {given!r} names no head",
+                allowed="LAYER.HEAD, 0-based, such as 0.0,0.7",
+            )
+        heads[int(match[1]), int(match[2])] = None
+    return tuple(heads)
 
 
 def build_insertion_study(
