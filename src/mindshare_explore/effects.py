@@ -102,14 +102,12 @@ def _told_of_layers(loaded: LoadedModel, tell: Callable[[], None]) -> Iterator[N
     """Inside, every layer of every pass is told before it runs: cancelling leaves it there."""
     import torch
 
+    from mindshare.attention.recorder import temporary_hooks
+
     lists = [one for one in loaded.model.modules() if isinstance(one, torch.nn.ModuleList)]
     blocks = max(lists, key=len, default=[loaded.model])
-    handles = [one.register_forward_pre_hook(lambda *_: tell()) for one in blocks]
-    try:
+    with temporary_hooks(one.register_forward_pre_hook(lambda *_: tell()) for one in blocks):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def effects_in(table: pa.Table, label: str) -> Iterator[dict[str, Any]]:

@@ -90,12 +90,7 @@ def measure(
             watch(len(calls))
         calls[layer] = replace(call, value=call.value[..., :0])
 
-    batch = TokenBatch(
-        ids=torch.tensor([encoded.ids]),
-        columns=torch.zeros(1, len(encoded), 0),
-        valid=torch.ones(1, len(encoded), dtype=torch.bool),
-    )
-    recorder = run_pass(loaded.model, batch, _REQUEST, observer=keep)
+    recorder = run_pass(loaded.model, TokenBatch.of(encoded.ids), _REQUEST, observer=keep)
     layers = dict(sorted(recorder.layers.items()))
     with torch.inference_mode():
         sums = {layer: log_sums(calls[layer], stats) for layer, stats in layers.items()}

@@ -96,6 +96,13 @@ class TokenBatch:
     valid: torch.Tensor  # bool [batch, token]; padding is False
     queries: torch.Tensor | None = None  # [batch, set, token]; None: every valid token
 
+    @classmethod
+    def of(cls, ids: Sequence[int]) -> TokenBatch:
+        """One prompt, whole, without columns."""
+        tokens = len(ids)
+        valid = torch.ones(1, tokens, dtype=torch.bool)
+        return cls(torch.tensor([ids]), torch.zeros(1, tokens, 0), valid)
+
     @property
     def tokens(self) -> int:
         return self.ids.shape[1]

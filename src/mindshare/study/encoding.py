@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -40,7 +40,6 @@ from mindshare.tokens import (
     Alignment,
     ClassedTokens,
     Encoded,
-    TokenClass,
     align,
     classify,
     encode,
@@ -92,24 +91,24 @@ def check_study(facts: AttentionFacts, study: AnyStudy, *, name: str) -> None:
         check_selection(facts, name=name, layers=layers, heads=heads)
 
 
-def check_spans(study: Study | KnockoutStudy, encoded: Sequence[Encoded]) -> None:
-    """Refuse a prompt that lacks a span which a class speaks of: its mass would be a silent 0."""
-    for rule in study.token_classes().rules:
-        for item in encoded:
-            for name in rule.spans:
-                if name not in item.spans:
-                    raise _without_span(rule, name, item)
-
-
-def _without_span(rule: TokenClass, name: str, item: Encoded) -> PromptError:
-    what = f"role {name[5:]!r}" if name.startswith("role:") else f"span {name!r}"
-    return PromptError(
-        f"prompt {item.prompt.id} has no {what}, which class {rule.name!r} ({rule}) speaks of"
-        f"{nearest(name, item.spans)}",
-        where=item.prompt.place,
-        allowed=", ".join(item.spans) or "this prompt has no spans",
-        next_step="correct the name, mark the span in every prompt, or leave out those without it",
-    )
+def _classified(
+    tokenizer: Tokenizer, prompt: Prompt, study: Study | KnockoutStudy
+) -> ClassedTokens:
+    """Refuses a prompt that lacks a span which a class speaks of: its mass would be a silent 0."""
+    encoded, classes = encode_for(tokenizer, prompt), study.token_classes()
+    spoken_of = [(rule, name) for rule in classes.rules for name in rule.spans]
+    for rule, name in spoken_of:
+        if name not in encoded.spans:
+            what = f"role {name[5:]!r}" if name.startswith("role:") else f"span {name!r}"
+            raise PromptError(
+                f"prompt {prompt.id} has no {what}, which class {rule.name!r} ({rule}) speaks of"
+                f"{nearest(name, encoded.spans)}",
+                where=prompt.place,
+                allowed=", ".join(encoded.spans) or "this prompt has no spans",
+                next_step="correct the name, mark the span in every prompt, or leave out those "
+                "without it",
+            )
+    return classify(encoded, classes)
 
 
 def encode_for(tokenizer: Tokenizer, prompt: Prompt, *, any_length: bool = False) -> Encoded:
@@ -312,10 +311,8 @@ class PromptEncoder:
 
 def encode_classes(tokenizer: Tokenizer, prompt: Prompt, study: Study) -> EncodedPrompt:
     """Tokenise, classify, find the query sets; refuse what can't be measured."""
-    encoded = encode_for(tokenizer, prompt)
-    check_spans(study, [encoded])
-    classed = classify(encoded, study.token_classes())
-    queries = None
+    classed, queries = _classified(tokenizer, prompt, study), None
+    encoded = classed.encoded
     if study.queries != ("all",):
         masks = [query_mask(parse_queries(name), encoded, classed) for name in study.queries]
         queries = np.stack(masks)
@@ -324,11 +321,9 @@ def encode_classes(tokenizer: Tokenizer, prompt: Prompt, study: Study) -> Encode
 
 def encode_knockout(tokenizer: Tokenizer, prompt: Prompt, study: KnockoutStudy) -> EncodedPrompt:
     """Tokenise the prompt and its answer, classify; refuse what can't be knocked out."""
-    encoded = encode_for(tokenizer, prompt)
-    check_spans(study, [encoded])
-    classed = classify(encoded, study.token_classes())
-    answer = answer_of(tokenizer, encoded, study)
-    return EncodedPrompt(encoded, classed, knockout_queries(classed, study), answer)
+    classed = _classified(tokenizer, prompt, study)
+    answer = answer_of(tokenizer, classed.encoded, study)
+    return EncodedPrompt(classed.encoded, classed, knockout_queries(classed, study), answer)
 
 
 def encode_versions(tokenizer: Tokenizer, prompt: Prompt, study: InsertionStudy) -> EncodedPrompt:

@@ -68,7 +68,6 @@ def attention_window(
 
     One forward pass; rows of the matrices outside the window are never built.
     """
-    import torch
 
     from mindshare.attention.call import TokenBatch
     from mindshare.attention.checks import verify
@@ -87,8 +86,7 @@ def attention_window(
     start, stop = _range(tokens, len(encoded))
     _require_small(stop - start, heads=facts.heads, layers=len(chosen or range(facts.layers)))
     verify(loaded.model)
-    valid = torch.ones(1, len(encoded), dtype=torch.bool)
-    batch = TokenBatch(torch.tensor([encoded.ids]), torch.zeros(1, len(encoded), 0), valid)
+
     squares: dict[int, np.ndarray] = {}  # layer → [head, query, key]
 
     def keep(layer: int, call: AttentionCall) -> None:
@@ -96,7 +94,7 @@ def attention_window(
         squares[layer] = rows[..., start:stop].float().cpu().numpy()
 
     request = Request(statistics=frozenset(), layers=None if chosen is None else frozenset(chosen))
-    run_pass(loaded.model, batch, request, observer=keep)
+    run_pass(loaded.model, TokenBatch.of(encoded.ids), request, observer=keep)
     return AttentionWindow(
         tokens=encoded.pieces[start:stop],
         first=start,
