@@ -188,7 +188,7 @@ class MeasuredPrompt(ExplorerSource):
         painted = {name: r for name, r in body.spans.items() if f"span:{name}" in rules}
         prompt = self.prompt
         if painted:  # in the text that the model reads
-            prompt = Prompt(text=self.encoded.text, spans=painted, id=prompt.id)
+            prompt = Prompt.from_text(self.encoded.text, painted, id=prompt.id)
         classes = tuple(f"{one.name}={one.rule}" for one in body.classes)
         options = shares.kind(
             models=(self.model,), data=PROMPTS, class_=classes, policy=body.policy
