@@ -84,7 +84,7 @@ def whole_folder(path: Path, fill: Callable[[Path], object], *, replace: bool = 
     Whatever fails, `path` is left as it was. With `replace`, an earlier results folder gives way.
     """
     path = Path(path)
-    _require_replaceable(path, replace)
+    require_replaceable(path, replace=replace)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -117,17 +117,18 @@ def require_folder_name(path: Path) -> None:
         )
 
 
-def _require_replaceable(path: Path, replace: bool) -> None:
+def require_replaceable(path: Path, *, replace: bool) -> None:
+    """Refuse a folder that results can't take the place of."""
     require_folder_name(path)
-    if os.path.exists(path) and not replace:
+    if os.path.lexists(path) and not os.path.isfile(path / MANIFEST):
+        raise OutputError(
+            f"{path} exists already, and is not a folder of mindshare results to be replaced",
+            next_step="choose another folder",
+        )
+    if os.path.lexists(path) and not replace:
         raise OutputError(
             f"{path} exists already",
-            next_step="choose another folder, or replace this one: --replace, or replace=True",
-        )
-    if os.path.exists(path) and not os.path.isfile(path / MANIFEST):
-        raise OutputError(
-            f"{path} exists and is not a folder of mindshare results, so it is not replaced",
-            next_step="choose another folder",
+            next_step="add --replace (in Python, replace=True), or choose another folder",
         )
 
 

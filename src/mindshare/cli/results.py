@@ -53,18 +53,9 @@ def check_folder(path: Path, *, replace: bool) -> None:
     """Refuse a folder that results can't be written to; leaves nothing behind."""
     import tempfile
 
-    from mindshare.folders import MANIFEST, require_folder_name
+    from mindshare.folders import require_replaceable
 
-    require_folder_name(path)
-    if os.path.lexists(path) and not os.path.isfile(path / MANIFEST):
-        raise OutputError(
-            f"{path} exists already, and is not a folder of mindshare results to be replaced",
-            next_step="choose another folder with --out",
-        )
-    if os.path.lexists(path) and not replace:
-        raise OutputError(
-            f"{path} exists already", next_step="add --replace, or choose another folder with --out"
-        )
+    require_replaceable(path, replace=replace)
     # Permission bits don't tell all, so it is tried in the nearest folder above that exists.
     above = next(p for p in path.absolute().parents if os.path.lexists(p))
     try:
