@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from mindshare.prompts import BadRow
     from mindshare.study import Measurement, PromptSource, RunFolder, Study
 
+_FINDINGS, _TABLES = 8, 8  # of a chart that are printed one by one
 _LABELLED = re.compile(r"(?P<label>[^=/\\]+)=(?P<model>.+)")
 
 
@@ -292,8 +293,10 @@ def _show_chart(chart: Chart, folder: Path, formats: Sequence[str], *, quiet: bo
     if quiet:
         say(console, str(folder))
         return
-    for sentence in chart.findings:
+    for sentence in chart.findings[:_FINDINGS]:
         say(console, f"• {sentence}")
+    if (more := len(chart.findings) - _FINDINGS) > 0:
+        say(console, f"  {more} more: mindshare report {folder}, or manifest.json there")
     for figure in () if chart.findings else chart.figures:
         say(console, figure.title)
         say(console, figure.description)
@@ -306,7 +309,10 @@ def _show_chart(chart: Chart, folder: Path, formats: Sequence[str], *, quiet: bo
     say(console, f"Figures and tables: {folder}")
     for figure in chart.figures:
         say(console, f"  {figure.name}{'  '.join(f'.{word}' for word in formats or FORMATS)}")
-    say(console, f"  {', '.join(f'{name}.parquet' for name in chart.tables)}, manifest.json")
+    tables = [f"{name}.parquet" for name in chart.tables]
+    if len(tables) > _TABLES:
+        tables = [f"{len(tables)} tables (.parquet)"]
+    say(console, f"  {', '.join([*tables, 'manifest.json'])}")
 
 
 def largest_lines(table: pa.Table) -> Iterator[str]:
