@@ -51,7 +51,7 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "chart": _chart,
         "long": _long,
     }
-    if IN_SHORT <= results.keys():
+    if results.keys() >= IN_SHORT:
         parts.append(_in_short(results))
     parts += [section(results) for name, section in sections.items() if name in results]
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,30 @@ def test_a_dataset_becomes_tables_and_is_resumed(
     assert tables(place / "run") == tables(place / "once")
     found = package.read("run").to_pandas("prompts")
     assert found["group"].nunique() == 12
+
+
+@pytest.mark.parametrize("command", ["measure", "shares"])
+def test_a_long_common_beginning_is_told_once(
+    command: str, mindshare: Mindshare, llama: Path, place: Path
+) -> None:
+    model = shutil.copytree(llama, place / "llama")
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 1024}))
+    document = "## ** one and two " * 40
+    Path("rows.jsonl").write_text(
+        "".join(json.dumps({"text": document + f"question {n}?"}) + "\n" for n in range(3))
+    )
+    asked = (command, model, "--data", "rows.jsonl", *CLASSES, "--layers", "0", "--out", "run")
+    ran = mindshare(*asked)
+    assert ran.code == 0, ran.err
+    told = ran.out
+    assert told.count("--chunk-tokens") == 1
+    common = package.read("run").provenance["models" if command == "shares" else "run"]
+    common = common["llama"]["run"] if command == "shares" else common
+    assert f"the same {common['common_tokens']:,} tokens" in told
+    again = mindshare(*asked[:-1], "chunks", "--chunk-tokens", 128)
+    assert again.code == 0
+    assert "--chunk-tokens" not in again.out
 
 
 def test_asking_for_less_makes_smaller_tables_and_says_so(

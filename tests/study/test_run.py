@@ -68,6 +68,9 @@ def test_what_prompts_share_is_told_and_changes_no_byte(llama: LoadedModel, tmp_
         assert run_status(tmp_path / folder).shared_tokens == shared
     whole = measured(llama, texts, tmp_path / "whole")
     assert "shared_tokens" not in whole.provenance["run"]
+    common = whole.provenance["run"]["common_tokens"]
+    ids = [tuple(one) for _, one in whole.to_pandas("tokens").groupby("prompt")["token_id"]]
+    assert [len({one[:n] for one in ids}) == 1 for n in (common, common + 1)] == [True, False]
 
 
 def test_the_same_call_again_asks_nothing(

@@ -44,7 +44,7 @@ from mindshare.cli.screen import (
     warn_of_some,
 )
 from mindshare.cli.sources import InsertSource, PartsSource, SourceOptions
-from mindshare.cli.summary import show_measurement
+from mindshare.cli.summary import show_measurement, tell_of_common_start
 from mindshare.cli.values import figure_formats
 from mindshare.errors import SelectionError
 
@@ -306,6 +306,7 @@ def _show_chart(chart: Chart, folder: Path, formats: Sequence[str], *, quiet: bo
             for line in largest_lines(one_based(table) if counted else table):
                 say(console, line)
     say(console)
+    tell_of_common_start(chart.measurements.values())
     say(console, f"Figures and tables: {folder}")
     for figure in chart.figures:
         say(console, f"  {figure.name}{'  '.join(f'.{word}' for word in formats or FORMATS)}")

@@ -35,6 +35,22 @@ Layer = int | None  # None: averaged over the layers
 LAYERS, CLASSES = 6, 10  # of a table, unless all are asked for
 _LAYER, _CLASS, _BETWEEN = 5, 12, 3  # characters: column of layers, of a class, between them
 _KEYS = ["queries", "layer", "class"]
+_COMMON, _CHUNK = 256, 128  # tokens: a beginning that is worth chunks, and chunks that suit it
+
+
+def tell_of_common_start(results: Iterable[Measurement]) -> None:
+    """Once, where most of each prompt is what all of them begin with: chunks compute that once."""
+    for result in results:
+        common = result.provenance["run"].get("common_tokens", 0)
+        if common >= _COMMON and 2 * common >= max(
+            x["tokens"] for x in result.provenance["prompts"]
+        ):
+            say(
+                stdout(),
+                f"All prompts begin with the same {common:,} tokens: --chunk-tokens {_CHUNK} "
+                "computes them once",
+            )
+            return
 
 
 def show_measurement(result: Measurement, folder: Path, *, quiet: bool, full: bool) -> None:
@@ -57,6 +73,7 @@ def show_measurement(result: Measurement, folder: Path, *, quiet: bool, full: bo
     more = [("layer", len(shown.layers) > LAYERS), ("class", len(shown.classes) > CLASSES)]
     if not full and any(is_more for _, is_more in more):
         say(console, f"Every {' and '.join(what for what, is_more in more if is_more)}: add --full")
+    tell_of_common_start([result])
     say(console, f"Results: {folder}")
     say(console, f'Load them with: mindshare.read("{folder}").to_pandas()')
 

@@ -137,6 +137,7 @@ class TableMaker:
         self.count, self.tokens = 0, [0, 0]  # prompts; the fewest and most tokens of one
         self._kernels: dict[int, str] = {}
         self._shared = 0  # tokens that were computed for an earlier prompt
+        self._beginning: tuple[int, ...] | None = None  # the token ids that all prompts begin with
         self._notes: set[str] = set()
         self._started = time.perf_counter()
         self._about = {
@@ -172,6 +173,10 @@ class TableMaker:
         self.tokens = [min(self.tokens[0] or tokens, tokens), max(self.tokens[1], tokens)]
         self.count += 1
         self._notes.update(prompt.notes)
+        ids = prompt.encoded.ids
+        begin = ids if self._beginning is None else self._beginning
+        differs = (n for n, pair in enumerate(zip(begin, ids, strict=False)) if len({*pair}) > 1)
+        self._beginning = begin[: next(differs, len(ids))]
         for result in results:
             self._kernels.update(result.kernels)
             self._shared += result.shared
@@ -208,6 +213,8 @@ class TableMaker:
             run["layers_seen"] = sorted(self._kernels)
         if getattr(self.study, "chunk_tokens", None) is not None:
             run["shared_tokens"] = self._shared
+        elif hasattr(self.study, "chunk_tokens") and self.count > 1:  # what chunks would share
+            run["common_tokens"] = len(self._beginning or ())
         run["wall_seconds"] = round(time.perf_counter() - self._started, 3)
         manifest = {
             "model": {
