@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from mindshare.figures import class_bars, head_map, render
+from mindshare.figures import Figure, class_bars, head_map, render
 
 from .drawing import png_size
 from .samples import contrasted, reading
@@ -53,6 +53,16 @@ def test_pictures_have_their_size_in_print() -> None:
     assert (round(metre * 0.0254), unit) == (288, 1)
     width = float(re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", drawn.pdf())[1])
     assert width == pytest.approx(72 * inches, rel=1e-4)
+
+
+@pytest.mark.parametrize("figure", [class_bars(reading()), head_map(contrasted(4, 3), "star")])
+def test_the_paper_is_white_from_edge_to_edge(figure: Figure) -> None:
+    bare = render.draw(figure.spec).bare
+    view = [float(x) for x in re.search(r'viewBox="([^"]+)"', bare)[1].split()]
+    paper = re.search(r'<rect ([^>]*)fill="white"/>', bare)[1]
+    sides = {name: float(x) for name, x in re.findall(r'(x|width|height)="([\d.-]+)"', paper)}
+    assert view[0] < 0  # room on both sides
+    assert [sides["x"], sides["width"], sides["height"]] == [view[0], *view[2:]]
 
 
 def test_a_chart_does_not_depend_on_those_drawn_before_it() -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SCALE = 3  # PNG: 288 pixels an inch
 _LEVEL = 6  # of compression: 9 takes five times as long for files 7 % smaller
 _VIEW = re.compile(r' width="[\d.]+" height="[\d.]+" viewBox="0 0 ([\d.]+) ([\d.]+)"')
-_PAPER = '<rect width="100%" height="100%" fill="white"/>'  # as Vega draws a background
+_PAPER = re.compile(r'<rect width="[^"]+" height="[^"]+" fill="white"/>')  # Vega's background
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SIDE = re.compile(r'( (?:width|height)=)"([\d.]+)"')
 _DEFINED = re.compile(r'<(?:linearGradient|radialGradient|clipPath)[^>]* id="([^"]+)"')
@@ -101,7 +101,7 @@ def _fitted(svg: str, *, pixels: float, units: float) -> str:
     size = f' width="{pixels:g}" height="{height * scale:.6g}" viewBox="{box}"'
     area = f'x="{left:g}" width="{width - 2 * left:.6g}" height="{height:g}"'
     paper = f'<rect {area} fill="white"/>'
-    return svg.replace(view[0], size, 1).replace(_PAPER, paper, 1)
+    return _PAPER.sub(paper, svg.replace(view[0], size, 1), count=1)
 
 
 def png(spec: dict[str, Any], *, scale: float = SCALE) -> bytes:
