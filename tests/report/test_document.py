@@ -18,6 +18,7 @@ from mindshare.report.document import (
     Claim,
     Document,
     _arranged,
+    _claim,
     _labelled,
     _shows,
     chapter,
@@ -38,18 +39,20 @@ def both(saved: dict[str, SavedResults]) -> Document:
 def claimed(made: Document, *sentences: tuple[str, ...]) -> Document:
     """With these claims in its chapters."""
     chapters = (
-        replace(chapter, claims=tuple(Claim(one, one) for one in own))
+        replace(chapter, claims=tuple(_claim(one, "") for one in own))
         for chapter, own in zip(made.chapters, sentences, strict=True)
     )
     return replace(made, chapters=tuple(chapters))
 
 
-def test_the_answer_is_the_first_short_claim(both: Document) -> None:
-    long = "word " * (ANSWER + 1)
-    made = claimed(both, (long, "Third."), ("Second.", "Fourth."))
-    assert made.answer == "Second."
-    assert [card.sentence for card in made.cards] == [long, "Third.", "Fourth."]
-    assert replace(made, findings=(long, "Given.")).answer == "Given."
+def test_the_answer_is_the_first_finding_however_long(both: Document) -> None:
+    """A short one of less weight never takes the place of the largest difference."""
+    words = "word " * ANSWER
+    made = claimed(both, (f"{words}: +0.17 of all [+0.1, +0.2].", "Third."), ("Second.",))
+    assert made.answer == f"{words}."
+    assert [card.number for card in made.cards] == ["+0.17 of all [+0.1, +0.2]", "", ""]
+    short = "Given: +0.17 of all [+0.1, +0.2]."
+    assert replace(made, findings=(short, "Later.")).answer == short
     assert claimed(both, (), ()).answer == both.chapters[0].question
 
 

@@ -34,7 +34,8 @@ from mindshare.report.blocks import (
 )
 from mindshare.report.saved import Picture, SavedResults
 
-ANSWER, CLAIM = 20, 26  # words: of the answer, with its interval; of any claim, beside it
+ANSWER, CLAIM = 20, 26  # words, intervals not counted: of the answer with its number; of any claim
+_INTERVAL = re.compile(r"≈?\[.*?\]")
 CARDS, LIMITS, SUPPORTING = 3, 3, 2
 NAMED = 6  # classes in a question
 # What is folded away at the end, once for all chapters: key → title.
@@ -100,10 +101,12 @@ class Document:
 
     @property
     def answer(self) -> str:
-        """The first finding that is short enough; the question where there is none."""
-        sentences = (*self.findings, *(claim.sentence for claim in self._claims))
-        short = (one for one in sentences if len(one.split()) <= ANSWER)
-        return next(short, self.chapters[0].question)
+        """The first finding, without its number where it would be long; else the question."""
+        claims = [*(_claim(text, "") for text in self.findings), *self._claims]
+        if not claims:
+            return self.chapters[0].question
+        words = len(_INTERVAL.sub("", claims[0].sentence).split())
+        return claims[0].sentence if words <= ANSWER else claims[0].words
 
     @property
     def cards(self) -> list[Claim]:
@@ -250,7 +253,7 @@ def _claims(
     """What was found, the most important first, each in one short sentence."""
     several = len(saved.models) > 1
     sentences = [(str(sentence(fact, several=several)), _shows(fact, pictures)) for fact in facts]
-    short = (each for each in sentences if len(re.sub(r"≈?\[.*?\]", "", each[0]).split()) <= CLAIM)
+    short = (each for each in sentences if len(_INTERVAL.sub("", each[0]).split()) <= CLAIM)
     return tuple(_claim(text, at) for text, at in short)
 
 
