@@ -46,6 +46,13 @@ def test_words_and_colours_are_set_afterwards(saved: Path) -> None:
     assert "subtitle" not in svg(saved)
 
 
+def test_words_that_are_asked_for_later_are_shown(saved: Path) -> None:
+    redraw(saved, {"bare": True, "title": "Mine"})
+    assert ">Mine</text>" not in svg(saved)
+    redraw(saved, {"title": "Yours"})
+    assert ">Yours</text>" in svg(saved)
+
+
 def test_formats_are_added(saved: Path) -> None:
     redraw(saved, {}, formats=["json"])
     assert (saved / "bars.json").is_file()

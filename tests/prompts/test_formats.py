@@ -213,7 +213,7 @@ def test_what_is_broken_is_named(tmp_path):
     with pytest.raises(PromptError, match=r"cannot be read to the end: .*after row \d+"):
         values(dataset_rows(str(folder)))
     (folder / "part-8.arrow").unlink()
-    with pytest.raises(PromptError, match=r"no such file .*part-8\.arrow"):
+    with pytest.raises(PromptError, match=r"no such file.*part-8\.arrow"):
         values(dataset_rows(str(folder)))
 
 

@@ -304,7 +304,9 @@ def redraw(options: RedrawOptions) -> None:
             "nothing is to be changed", next_step="say how it is to look: --width 8.5cm, --bare, …"
         )
     drawn = draw(options.results, style, figures=options.figure, formats=formats)
-    say_lines(one.name if options.quiet else f"{one.name}: {one.title}" for one in drawn)
+    for one in drawn:
+        title = one.title if "title" in one.spec else "no title in the picture"
+        say_lines([one.name if options.quiet else f"{one.name}: {title}"])
 
 
 class ReportOptions(WriteOptions, panel=RESULTS, role="apart"):

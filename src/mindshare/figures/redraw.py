@@ -61,7 +61,7 @@ def redraw(
     if "labels" in style and figures and len(figures) < len(entries):
         raise SelectionError(
             "layers and heads are counted in one way in a folder",
-            next_step="give labels for all figures at once",
+            next_step="leave out the figures: zero-based or one-based is for all of them at once",
         )
     with reading(path):
         drawn = {n: saved_figure(path, n, entries[n], tables, style) for n in figures or entries}
@@ -108,6 +108,8 @@ def saved_figure(
         for field, value in (style or {}).items():  # labels and colours are added to those there
             added = field in ("label", "colour")
             saved[field] = {**saved.get(field, {}), **value} if added else value
+        if style and (style.get("title") or style.get("subtitle")):
+            saved["bare"] = bool(style.get("bare"))  # words that were asked for are shown
         return function(**arguments, options=options(**saved))
 
 

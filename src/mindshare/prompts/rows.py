@@ -20,14 +20,14 @@ import zlib
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from mindshare.errors import PromptError
+from mindshare.errors import PromptError, nearest
 from mindshare.limits import read_whole, require_file
 
 STDIN = "-"
@@ -205,11 +205,20 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise PromptError(
-            "there is no such file", where=str(path), next_step="check the path"
+            f"there is no such file{nearest(path.name, _beside(path))}",
+            where=str(path),
+            next_step="check the path",
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         reason = getattr(error, "strerror", None) or error
         raise PromptError(f"the file cannot be read: {reason}", where=str(path)) from None
+
+
+def _beside(path: Path) -> list[str]:
+    """Names of files in the same folder, a thousand at most."""
+    with suppress(OSError), os.scandir(path.parent) as files:
+        return [file.name for file in islice(files, 1000)]
+    return []
 
 
 def decoded(data: bytes, where: str) -> str:
