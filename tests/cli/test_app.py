@@ -18,7 +18,7 @@ import pytest
 import mindshare as package
 from mindshare.cli import app, run
 from mindshare.cli.app import RUNNABLE
-from mindshare.cli.groups import STUDY, Option, read_study, study_files
+from mindshare.cli.groups import STUDY, Group, Option, command, read_study, study_files
 from mindshare.folders import write_texts
 
 from .conftest import Mindshare
@@ -151,10 +151,12 @@ def test_the_end_waits_for_threads_and_tells_who_asked(work: str) -> None:
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> None:
+    @command(Group)
+    def broken(_: Group) -> None:
         raise ZeroDivisionError("one over nothing")
 
-    def whole() -> None: ...
+    @command(Group)
+    def whole(_: Group) -> None: ...
 
     monkeypatch.setattr(app, "COMMANDS", (broken, whole))
     with pytest.raises(ZeroDivisionError, match="one over nothing") as caught:

@@ -174,7 +174,7 @@ def test_where_memory_runs_out_what_was_kept_is_given_up(monkeypatch: Any) -> No
     backend, run = LocalBackend(model), forward.run_batch
 
     def short_of_memory(*arguments: Any, **options: Any) -> Any:
-        if options["beginning"].prefixes.size:
+        if options["prefix"].prefixes.size:
             raise MemoryError
         return run(*arguments, **options)
 
