@@ -63,10 +63,16 @@ def test_the_layers_are_those_of_the_same_depth() -> None:
     assert same_depth(30) == (0, 17, 21, 29)
 
 
-def test_four_figures_and_their_tables(ran: tuple[Path, list[str]]) -> None:
+def test_five_figures_and_their_tables(ran: tuple[Path, list[str]]) -> None:
     place, said = ran
     pictures = {file.stem for file in place.glob("*.png")}
-    assert pictures == {"shares", "shares_all_layers", "system_or_maps", "heads_maps_change"}
+    assert pictures == {
+        "shares",
+        "shares_all_layers",
+        "change_by_layer",
+        "system_or_maps",
+        "heads_maps_change",
+    }
     assert json.loads((place / "manifest.json").read_text())["findings"] == said
     shown = read_csv(place / "shares.csv")
     assert set(shown["layer"].to_pylist()) == {0, 2, 3}

@@ -5,8 +5,7 @@
 Everything that can be refused is refused before anything is written. A document becomes text by the
 templates beside this module, which escape every word of it:
 
-    page(document)       charts drawn in the browser as they come into view
-    paper(document)      still pictures, no script; what can be read on paper; printed as a PDF
+    page(document)       charts drawn in the browser as they come into view, stills on paper
     markdown(document)   the same content; pictures and tables are files beside it
 
 A page asks for nothing from outside and is kept under three megabytes: its data are packed, long
@@ -35,7 +34,7 @@ from markupsafe import Markup
 
 from mindshare.errors import OutputError, SelectionError, nearest
 from mindshare.figures.colours import ink_on, rgb
-from mindshare.report.blocks import Attached, Block, Details, NumberTable
+from mindshare.report.blocks import Attached, Block
 from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Document, chapter, document
 from mindshare.report.saved import Picture, SavedResults, read_saved
 
@@ -59,11 +58,13 @@ _SECONDS = 120
 _SAME_WIDTHS = ("Liberation Sans", "Arimo", "Arial", "Helvetica", "Nimbus Sans")
 _HTML_INSTEAD = "choose --format html and print it from any browser"
 LIMIT = 3_000_000  # bytes
-# Rows of a table, and are there still pictures for where no script runs: until the page fits.
-_CUTS = ((400, True), (120, True), (120, False), (30, False))
-_PAPER_ROWS, _PAPER_TOKENS = 40, 180
+# Rows of a table, and are there stills for paper and where no script runs: until the page fits.
+_CUTS = ((400, True), (120, True), (30, True), (120, False), (30, False))
 _MARKDOWN_ROWS = 60
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
+_ARIA = re.compile(r' (?:aria-[\w-]+|role)="[^"]*"')
+_HIDDEN = re.compile(r'<(?:path|line|rect)\b[^>]* opacity="0"[^>]*/>')  # carry tooltips
+_AT, _DIGITS = re.compile(r' (?:d|transform)="[^"]*"'), re.compile(r"(\.\d\d)\d+")
 _LOADER = PackageLoader("mindshare.report")
 Names = Callable[[Path], str]  # file of the results → its name beside the report
 
@@ -124,11 +125,8 @@ def write_report(
 
 
 def prepare(folder: Path, *, number: int | None = None) -> Chapter:
-    """The chapter of a folder with its small pictures drawn, ahead of `write_report`."""
-    made = chapter(read_saved(Path(folder).resolve()), number=number)
-    for picture in made.pictures:
-        small_png(picture)
-    return made
+    """The chapter of a folder, ahead of `write_report`."""
+    return chapter(read_saved(Path(folder).resolve()), number=number)
 
 
 def _check_formats(formats: Sequence[str]) -> None:
@@ -172,70 +170,68 @@ def file_names(report: Document) -> dict[Path, str]:
 # Documents to text, by the templates.
 
 
-def page(document: Document, *, file_name: Names = _own_name) -> str:
-    """The whole page; `file_name` says what the files beside it are called."""
+def page(
+    document: Document,
+    *,
+    file_name: Names = _own_name,
+    scripts: bool = True,
+    vector: bool = True,
+) -> str:
+    """The whole page; `file_name` says what the files beside it are called.
+
+    To be printed it needs no `scripts`; `vector` stills need the font that charts are laid out in.
+    """
     from mindshare.figures.render import script
 
     pictures = document.pictures
     context = {
+        "document": document,
+        "topics": TOPICS,
+        "on_paper": ON_PAPER,
+        "file_name": file_name,
         "numbers": {picture.anchor: i for i, picture in enumerate(pictures, 1)},
-        "packed": [_packed(picture) for picture in pictures],
-        "bundle": Markup(script()),  # ours, and no end of a script in it
+        "scripts": scripts,
+        "packed": [_packed(picture) for picture in pictures] if scripts else [],
+        "bundle": Markup(script()) if scripts else "",  # ours, and no end of a script in it
     }
-    stills = {picture.anchor: small_png(picture) for picture in pictures}
+    template, stills = _html_templates().get_template("report.html.j2"), _svg if vector else _png
     text = ""
-    for rows, still in _CUTS:
-        picture = stills.get if still else None
-        text = _html(document, file_name, rows=rows, picture=picture, **context)
+    for rows, still in _CUTS if scripts else _CUTS[1:2]:
+        text = template.render(**context, rows=rows, still=stills if still else lambda _: "")
         if len(text.encode()) < LIMIT:
             break
     return text
 
 
-def paper(document: Document, *, file_name: Names = _own_name, vector: bool = True) -> str:
-    """The page to be printed; `vector` pictures need the font that charts are laid out in."""
-    files = {one.anchor: one.file("svg" if vector else "png") for one in document.pictures}
-    return _html(
-        document,
-        file_name,
-        rows=_PAPER_ROWS,
-        paper=True,
-        picture=lambda anchor: base64.b64encode(files[anchor].read_bytes()).decode(),
-        picture_kind="svg+xml" if vector else "png",
-    )
+def _svg(picture: Picture) -> str:
+    """The drawn file without what only a program reads: half as long."""
+    drawn = _HIDDEN.sub("", _ARIA.sub("", picture.text("svg")))
+    drawn = _AT.sub(lambda found: _DIGITS.sub(r"\1", found[0]), drawn)
+    return f"svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
 
 
-def _html(document: Document, file_name: Names, **context: Any) -> str:
-    defaults = {"paper": False, "picture_kind": "png", "numbers": {}, "packed": [], "bundle": ""}
-    words = {"document": document, "topics": TOPICS, "on_paper": ON_PAPER, "file_name": file_name}
-    return _html_templates().get_template("report.html.j2").render(defaults | words | context)
-
-
-def small_png(picture: Picture) -> str:
-    """The drawn chart at the size of a screen, in base64."""
-    from mindshare.folders import reading
-
-    with reading(picture.folder):
-        return _small(picture.text("svg"))
-
-
-@lru_cache(maxsize=64)
-def _small(svg: str) -> str:
-    from mindshare.figures.render import Drawn
-
-    return base64.b64encode(Drawn(svg).png(scale=1)).decode()
+def _png(picture: Picture) -> str:
+    return f"png;base64,{base64.b64encode(picture.file('png').read_bytes()).decode()}"
 
 
 def _packed(picture: Picture) -> dict[str, str]:
-    """The chart's data and marks, and its table: gzip in base64, which can't end a script."""
+    """The chart's data and marks, for the other widths of screens too, and its table.
+
+    Gzip in base64, which can't end a script.
+    """
     texts = {
-        "spec": json.dumps(picture.spec, ensure_ascii=False, separators=(",", ":")),
+        "spec": _json(picture.spec),
+        "layouts": _json(picture.layouts),
         "csv": picture.text("csv"),
     }
     return {
         name: base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
         for name, text in texts.items()
     }
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
 def markdown(document: Document, *, file_name: Names = _own_name) -> str:
@@ -268,13 +264,6 @@ def bracketed(tokens: tuple[tuple[str, str], ...], unmarked: set[str]) -> str:
     return "".join(pieces)
 
 
-def _too_long(part: Block, rows: int) -> bool:
-    """Whether paper only names it."""
-    if isinstance(part, Details):
-        return all(_too_long(one, rows) for one in part.parts)
-    return isinstance(part, NumberTable) and len(part.rows) > rows
-
-
 def _kind(part: Block) -> str:
     return type(part).__name__
 
@@ -292,8 +281,6 @@ def _html_templates() -> Environment:
     templates.filters["kind"] = _kind
     templates.globals |= {
         "ink_on": lambda colour: ink_on(rgb(colour)),
-        "too_long": _too_long,
-        "paper_tokens": _PAPER_TOKENS,
         # a style sheet or a script of ours, as it is
         "source": lambda name: Markup(_LOADER.get_source(templates, name)[0]),
     }
@@ -315,15 +302,15 @@ def _markdown_templates() -> Environment:
     return templates
 
 
-# PDF: the page for paper, printed by a browser of the Chromium family; nothing is downloaded.
+# PDF: the page as anyone would print it, by a browser of the Chromium family; nothing is downloaded.
 
 
 def write_pdf(report: Document, path: Path, *, file_name: Names = _own_name) -> None:
-    """Still pictures and no script, so that nothing has to be waited for."""
+    """Stills, so that nothing has to be waited for."""
     browser = require_browser()
     with tempfile.TemporaryDirectory(prefix="mindshare-pdf-") as folder:
         source = Path(folder) / "report.html"
-        text = paper(report, file_name=file_name, vector=has_chart_font())
+        text = page(report, file_name=file_name, scripts=False, vector=has_chart_font())
         source.write_text(text, encoding="utf-8")
         print_page(source, path, browser=browser)
 
