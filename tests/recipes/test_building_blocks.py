@@ -190,13 +190,13 @@ def test_a_planted_change_is_told_where_it_is() -> None:
         "In the mean of layers 2–3, attention to maps tokens is nearly the same"
     )
     (star,) = [s for s in rest if " star " in s]
-    assert star.startswith("tuned gives star tokens more attention than base in layers 2–3")
+    assert star.startswith("tuned looks more at star tokens than base in layers 2–3")
     assert not any("hash" in s or "space" in s for s in rest)  # what says nothing is left out
 
 
 def test_maps_that_get_more() -> None:
     _, answer, *rest = said(12, maps=0.2)
-    assert "tuned gives maps tokens more attention than base: +0.2" in answer
+    assert "tuned looks more at maps tokens than base: +0.2" in answer
     layers, heads = [s for s in rest if " maps " in s]
     assert "in layers 2–3; largest gap in layer" in layers
     assert "in 6 of 12 heads; largest gap in layer" in heads

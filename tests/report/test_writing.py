@@ -271,7 +271,8 @@ def test_charts_are_laid_out_for_screens_too(html: str, both: Document) -> None:
     packed = re.findall(r'<script type="text/plain" id="layouts-\d+">(.*?)</script>', html)
     for one, picture in zip(packed, both.pictures, strict=True):
         layouts = json.loads(gzip.decompress(base64.b64decode(one)))
-        assert [int(units) for units in layouts] == ([890, 326] if picture.wide else [470])
+        column = [470] if picture.is_map else [890, 470]
+        assert [int(units) for units in layouts] == ([890, 326] if picture.wide else column)
         for units, spec in layouts.items():
             assert "usermeta" not in spec
             drawn = render.draw(spec).bare

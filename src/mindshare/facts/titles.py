@@ -39,8 +39,8 @@ def _within(fact: Fact, layers: Sequence[int | None] | None) -> Fact:
     if layers is None:
         return fact
     at = [i for i, (layer, _) in enumerate(fact.places) if layer in layers]
-    places, numbers = (tuple(one[i] for i in at) for one in (fact.places, fact.numbers))
-    return replace(fact, places=places, numbers=numbers)
+    places, numbers = [fact.places[i] for i in at], [fact.numbers[i] for i in at]
+    return replace(fact, places=tuple(places), numbers=tuple(numbers))
 
 
 def _claim(fact: Fact, called: Callable[[str], str]) -> str:

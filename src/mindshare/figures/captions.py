@@ -273,13 +273,13 @@ def _define(
 ) -> str:
     """The measures and what they rest on, then the facts, then what the caller knows."""
     names = list(dict.fromkeys(measures))
-    for name in names:  # grows while it is walked
-        names += [more for more in MEASURES[name].needs if more not in names]
+    for measure in names:  # grows while it is walked
+        names += [more for more in MEASURES[measure].needs if more not in names]
     if queries is None and "received" in names:
         queries = _queries(about, known)
-    parts = [f"{MEASURES[name].heading}: {defined(name, known)}" for name in names]
+    parts = [f"{MEASURES[one].heading}: {defined(one, known)}" for one in names]
     parts.append("A[i,j] is the attention that query token i gives to key token j, after softmax")
-    if any("A'" in DEFINITIONS[name] for name in names):
+    if any("A'" in DEFINITIONS[one] for one in names):
         parts.append("A' is the same with the insertion")
     parts += [f"Query set Q: {queries}"] if queries else []
     parts += [*filter(None, facts), f"Layers and heads are labelled {style.labels}"]

@@ -252,10 +252,10 @@ def _rects(cells: _Cells) -> list[Spec]:
     numbers |= {"p_family": "p_family"} if data.is_difference else {}
     coloured = {"color": {**colour, "legend": None} if cells.all_zero else colour}
     told = {"tooltip": tooltip(texts, numbers | {"n_prompts": "prompts"})}
-    there, edge = "isValid(datum.place)", {"stroke": line, "strokeWidth": 0.4}
+    there, edge = "isValid(datum.place)", Spec(stroke=line, strokeWidth=0.4)
     if cells.significant is None:
         return [layer("rect", coloured | told, where=there, **edge)]
-    small = {"width": {"band": _CHANCE}, "height": {"band": _CHANCE}}
+    small = Spec(width={"band": _CHANCE}, height={"band": _CHANCE})
     return [
         layer("rect", told, where=there, fill=PAPER, **edge),
         layer("rect", coloured | told, where="datum.significant", **edge),

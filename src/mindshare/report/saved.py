@@ -48,8 +48,8 @@ _FUNCTION = re.compile(r"url\s*\((?!#[\w-]+\))|@import|image\s*\(|\\", re.I)
 _DRAWN_AT = 3  # pixels of a PNG for one unit of the spec
 _WIDE = 420  # units: more is drawn for the width of a page, not of a column
 # Units that charts are laid out in anew for screens, where text of 12 units is 12 pixels or more:
-# of wide charts over the whole page and on a phone, of the others over half of the page.
-_LAYOUTS = {True: (890, 326), False: (470,)}
+# over the page, over half of it, and on a phone, for which charts of a column are drawn already.
+_PAGE, _HALF, _PHONE = 890, 470, 326
 _NEXT = "name a folder that `mindshare shares`, `head-map` or `insert` wrote with --out"
 
 
@@ -219,10 +219,11 @@ def _picture(
     if not _is_drawn(read_text(path, f"{name}.svg")):
         raise ValueError(f"{name}.svg is not a chart that mindshare drew")
     figure, size = saved_figure(path, name, words, tables), _size(path, f"{name}.png")
-    layouts = {}
+    is_map, layouts = _is_map(figure.table), {}
     if figure.source is not None:
         points = figure.source.arguments["options"].font_size / POINTS
-        for units in _LAYOUTS[size[0] > _WIDE]:
+        of_column = (_HALF,) if is_map else (_PAGE, _HALF)
+        for units in (_PAGE, _PHONE) if size[0] > _WIDE else of_column:
             style = {"width": f"{units / INCH * points:.3f}in"}
             layouts[units] = _harmless(saved_figure(path, name, words, tables, style).spec)
     return Picture(
@@ -233,7 +234,7 @@ def _picture(
         folder=path,
         size=size,
         numbers=figure.table,
-        is_map=_is_map(figure.table),
+        is_map=is_map,
         kind=figure.source.chart if figure.source else "",
         measures=_measures(figure.table),
         layouts=layouts,

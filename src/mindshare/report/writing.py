@@ -302,7 +302,7 @@ def _markdown_templates() -> Environment:
     return templates
 
 
-# PDF: the page as anyone would print it, by a browser of the Chromium family; nothing is downloaded.
+# PDF: the page as it is printed from any browser, by one of the Chromium family, without a script.
 
 
 def write_pdf(report: Document, path: Path, *, file_name: Names = _own_name) -> None:
