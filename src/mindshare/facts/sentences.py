@@ -153,12 +153,13 @@ def _change(fact: Fact) -> Sentence:
     elif subject.measure in _HIDING:  # a loss is a number below 0
         (lowers, _), of = _HIDING[subject.measure]
         further = "more" if (fact.side > 0) == (lowers == "changes") else "less"
-        claim = f"{_hiding(fact)} {lowers} {of} {further} in {b} than in {a}"
-        size = _farthest(fact, f"{b} minus {a}", sign=True)
-        return Sentence(f"{claim}{size}", (number,))
+        place = fact.farthest[0]
+        there = f" in {where(place)}" if len(fact.places) > 1 else ""
+        claim = f"{_hiding(fact)} {lowers} {of} {further} in {b} than in {a}; {b} minus {a}{there}"
+        return Sentence(f"{claim}: {_size(number, subject.measure, sign=True)}", (number,))
     else:
         claim = f"{_what(subject)} is {higher} in {b} than in {a}"
-    size = _farthest(fact, "largest gap", sign=True)
+    size = _farthest(fact, "largest of these", sign=True)
     few = ""
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
@@ -198,7 +199,7 @@ def _not_significant(fact: Fact) -> Sentence:
     return Sentence(f"{text}; a difference of {size} would probably show", (largest,))
 
 
-_CORRECTED = " (corrected for multiple tests)"
+_CORRECTED = " (after correction)"
 
 
 def _around(number: Number, middle: float) -> bool:
@@ -259,7 +260,8 @@ def _effect(fact: Fact) -> Sentence:
     if not fact.side:
         corrected = "" if _around(fact.farthest[1], 0.0) else _CORRECTED
         does = f"has no significant effect on {of}{corrected}"
-    size = _farthest(fact, "largest effect", sign=verbs[0] != verbs[1])
+    most = "largest of these" if fact.side else "largest effect"
+    size = _farthest(fact, most, sign=verbs[0] != verbs[1])
     return Sentence(f"{_hiding(fact)} {does}{size}", size.numbers)
 
 
@@ -268,9 +270,9 @@ FORMS["no_effect"] = _effect
 
 @_form
 def _lead(fact: Fact) -> Sentence:
-    token_class, size = name(fact.subject.token_class), _farthest(fact, "most")
+    token_class, size = name(fact.subject.token_class), _farthest(fact, "highest of these")
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
-    claim = f"of the compared token classes, {token_class} gets the {most}"
+    claim = f"of the token classes, {token_class} gets the {most}"
     if fact.subject.measure == "share":
         claim = f"{token_class} gets the largest share of the compared classes' attention"
     return Sentence(f"{claim}{_at(fact)}{size}", size.numbers)
@@ -287,7 +289,7 @@ def _trend(fact: Fact) -> Sentence:
 @_form
 def _ignored(fact: Fact) -> Sentence:
     """The farthest below 1 is the lowest: all of them are below."""
-    tokens, size = f"{name(fact.subject.token_class)} tokens", _farthest(fact, "least")
+    tokens, size = f"{name(fact.subject.token_class)} tokens", _farthest(fact, "least of these")
     claim = f"{tokens} get less attention than the average token{_at(fact)}"
     return Sentence(f"{claim}{size}", size.numbers)
 
@@ -297,16 +299,16 @@ def for_a_paper(fact: Fact) -> Sentence:
     subject, (place, number) = fact.subject, fact.farthest
     claim = str(_change(replace(fact, places=(place,), numbers=(number,))))
     claim, _, _ = claim.rpartition(": ")
-    test = "max-T test" if fact.test and fact.test.name == "max-T" else "test"
+    test = "max-T" if fact.test and fact.test.name == "max-T" else "test,"
     size = f"{_size(number, subject.measure, sign=True)}, n = {number.n_prompts:,}"
-    return Sentence(f"For a paper: {claim} ({size}, p < 0.05 in a paired {test}).", (number,))
+    return Sentence(f"For a paper: {claim} ({size}, paired {test} p < 0.05).", (number,))
 
 
 _LEVELS = {  # what an insertion does: below, above and at no change
     "amplitude": (
-        "lowers the attention that the original tokens receive",
-        "raises the attention that the original tokens receive",
-        "does not significantly change the attention that the original tokens receive",
+        "lowers the attention on the original tokens",
+        "raises the attention on the original tokens",
+        "does not significantly change the attention on the original tokens",
     ),
     "peak_ratio": (
         "lowers the attention on the most attended token",

@@ -40,7 +40,7 @@ _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class 
     "delta_logit": "the effect of hiding {} tokens on the answer's lead over its best rival",
     "kl": "the effect of hiding {} tokens on the prediction",
     "flip": "the effect of hiding {} tokens on the answer",
-    "amplitude": "the attention that the original tokens receive",
+    "amplitude": "attention on the original tokens",
     "shape": "the likeness to the pattern before",
     "retained": "attention not given to inserted tokens",
     "divergence": "the attention shift within the prompt",

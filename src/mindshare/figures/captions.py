@@ -386,7 +386,7 @@ def _reservations(data: Selection) -> Iterator[str]:
     """Which classes some prompts lack, and whether few prompts make the intervals approximate."""
     rows = [row for row in data.drawn if row.get("low") is not None]
     if not all(row.get("reliable", True) for row in rows):
-        yield "Approximate: few prompts."
+        yield "Intervals approximate: few prompts."
     lacking = {
         row["class"]: f"{row['n_prompts']:,} of {row['n_prompts'] + row['n_absent']:,}"
         for row in data.drawn
