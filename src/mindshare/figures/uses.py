@@ -220,8 +220,8 @@ def _dot_encoding(data: Selection, rows: list[Row], named: list[Row], token_clas
         name=["mass_against", data.measure.name, token_class, model],
         title=f"Looking and using, {token_class}, head by head: {model}",
         kind="Dots",
-        axes=f"One dot for each of {count(len(rows), 'head')}. Horizontal: {LOOKED.word}, {LOOKED.short}; "
-        f"vertical: {data.measure.title.lower()}",
+        axes=f"One dot for each of {count(len(rows), 'head')}. "
+        f"Horizontal: {LOOKED.word}, {LOOKED.short}; vertical: {data.measure.title.lower()}",
         series={"": data.drawn},
         marks=[f"Rank correlation of {LOOKED.word} and loss over heads: {rho}.", *remarks],
     )
