@@ -23,7 +23,6 @@ from mindshare.figures.captions import (
     Encoding,
     axis_title,
     axis_words,
-    difference_title,
     summary_figure,
     summary_title,
 )
@@ -93,8 +92,7 @@ def class_bars(
     data = selected(summary)
     order = _class_order(data, options)
     sums = [] if totals is None else selected(totals).rows
-    pairs = None if contrast is None else select(contrast, options, about).only("class", order)
-    bars = _ClassBars(data.only("class", order), options, order, sums, pairs)
+    bars = _ClassBars(data.only("class", order), options, order, sums, contrast)
     if len(bars.panels) > _MOST_ROWS:
         raise SelectionError(
             f"{len(bars.panels)} rows ({' × '.join(bars.split)}) are too many for one chart",
@@ -105,8 +103,8 @@ def class_bars(
         rest, top = order
         style = {field.name: getattr(options, field.name) for field in fields(Style)}
         style |= {"name": options.name or "class_bars_share", "bands": options.whiskers}
-        one = None if pairs is None else pairs.only("class", [top])
-        return share_lines(data.only("class", [top]), LineOptions(**style), bars.label(rest), one)
+        lines = LineOptions(**style)
+        return share_lines(data.only("class", [top]), lines, bars.label(rest), bars.differences)
     return summary_figure(_view(bars), bars.data, _encoding(bars))
 
 
@@ -130,7 +128,15 @@ class _ClassBars:
     options: ClassBarsOptions
     order: list[str | None]  # classes, bottom to top
     totals: list[Row]  # sums over the classes, with their intervals
-    differences: Selection | None  # between two models
+    contrast: pa.Table | None  # between two models
+
+    @property
+    def differences(self) -> pa.Table | None:
+        """Between the models, of the classes that are drawn; of shares that of the top one."""
+        if self.contrast is None:
+            return None
+        drawn = self.order[1:] if self.is_line else self.order
+        return select(self.contrast, self.options).only("class", drawn).table
 
     @property
     def stacked(self) -> bool:
@@ -356,12 +362,10 @@ def _title(bars: _ClassBars) -> str:
     data = bars.data
     heights = bars.totals if len(bars.order) > 1 else data.drawn
     by = "layer" if bars.order == [None] else "token class and layer"
-    if bars.differences is not None:
-        return difference_title(data, by=by, table=bars.differences.table)
     pair = len(data.models) == 2 and bars.order != [None]
     if bars.is_share or not bars.stacked or pair or "head" in bars.split:
         heights = [] if bars.order != [None] else data.drawn
-    return summary_title(data, heights, by=by)
+    return summary_title(data, heights, by=by, differences=bars.differences)
 
 
 def _series(bars: _ClassBars) -> dict[str, list[Row]]:

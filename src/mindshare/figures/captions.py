@@ -28,11 +28,12 @@ from mindshare.figures.render import printed
 from mindshare.figures.selection import Row, Selection
 from mindshare.figures.theme import BOLD, SCHEMA, TEXT, TITLE, Spec, Style, config, wrapped
 from mindshare.measures import MEASURES, Measure
-from mindshare.tables import DEFINITIONS, ONE_BASED, QUERIES, defined, one_based
+from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, one_based
 
 Parts = Iterable[str | None]  # sentences; None: nothing to say
 CAPTION_WORDS = 25
 _LISTED, _EACH = 12, 6  # layers that a description lists; numbers of a line
+_TESTED = ("difference", "p_family")
 _UNBROKEN = 16  # characters of a name that is kept in one line
 _LATER = {"all": "later tokens", "both": "later tokens", "original": "later original tokens"}
 _VISIBLE = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
@@ -80,7 +81,7 @@ def summary_words(data: Selection, chart: Encoding) -> tuple[str, str, str]:
         *chart.details,
         *chart.marks,
     ]
-    facts = [stated, *_reservations(data), *chart.facts]
+    facts = [stated, *_reservations(data), *_tests(data), *chart.facts]
     return _fitted(caption), _definition(data, facts, measures), " ".join(filter(None, described))
 
 
@@ -136,9 +137,17 @@ def _heading(title: str, caption: str, style: Style) -> Spec:
 # ── titles ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def summary_title(data: Selection, rows: Sequence[Row], *, by: str) -> str:
-    """What stands out among the rows, if it can be told from all others; else what is shown."""
+def summary_title(
+    data: Selection, rows: Sequence[Row], *, by: str, differences: pa.Table | None = None
+) -> str:
+    """What the findings say of the differences; else what stands out; else what is shown.
+
+    `differences` are those between the means of two models, if the chart draws the means.
+    """
     what, who = f"{data.measure.title}{_common(data)}", _who(data)
+    tested = data.table if data.is_difference else differences
+    if tested is not None:
+        return _found(data, tested) or f"{what} by {by}{': ' * data.is_difference}{who}"
     top = stands_out(data, rows) if data.has_intervals and len(rows) > 1 else None
     if top is None or not told_apart(data, top[1], rows):
         return f"{what} by {by}{who}"
@@ -151,23 +160,16 @@ def summary_title(data: Selection, rows: Sequence[Row], *, by: str) -> str:
     return f"{what} is {word} in {cell_words(row['layer'], row['head'], data.style)}{which}{who}"
 
 
-def difference_title(data: Selection, *, by: str, table: pa.Table | None = None) -> str:
-    """What the findings say of the same differences, if anything; else what is shown.
-
-    `table`: the differences, if the chart draws the means that they are between.
-    """
-    style, table = data.style, data.table if table is None else table
-    table = one_based(table) if style.labels == ONE_BASED else table
-    layers = [None if layer is None else style.number(layer) for layer in data.layers]
+def _found(data: Selection, differences: pa.Table) -> str | None:
+    """The largest significant difference in the layers that are drawn, as they are counted."""
+    style = data.style
 
     def called(word: str) -> str:
         return style.label.get(word) or name(word)
 
-    said = title_of_differences(table, called, layers=layers)
-    if said is not None:
-        return said
-    what = f"{data.measure.title}{_common(data)} by {by}"
-    return f"{what}: {_who(data)}" if data.is_difference else f"{what}{_who(data)}"
+    table = one_based(differences) if style.labels == ONE_BASED else differences
+    layers = [None if layer is None else style.number(layer) for layer in data.layers]
+    return title_of_differences(table, called, layers=layers)
 
 
 def stands_out(data: Selection, rows: Sequence[Row]) -> tuple[str, Row] | None:
@@ -394,6 +396,13 @@ def _reservations(data: Selection) -> Iterator[str]:
     }
     if lacking:
         yield f"Prompts that have the class: {', '.join(f'{k} {v}' for k, v in lacking.items())}."
+
+
+def _tests(data: Selection) -> Iterator[str]:
+    """What a difference is, how it was tested, and which layers of the models were compared."""
+    if data.is_difference:
+        yield from (f"{name.capitalize()}: {DEFINITIONS[name]}" for name in _TESTED)
+        yield from [data.metadata[DEPTH]] if DEPTH in data.metadata else []
 
 
 def _queries(about: Mapping[str, str], known: Mapping[str, str]) -> str | None:

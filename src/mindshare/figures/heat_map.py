@@ -24,7 +24,6 @@ from mindshare.figures.captions import (
     axis_title,
     axis_words,
     colour_words,
-    difference_title,
     summary_figure,
     summary_title,
 )
@@ -42,7 +41,6 @@ from mindshare.figures.theme import (
     tooltip,
 )
 from mindshare.stats import INACTIVE, meanings, thresholds_of
-from mindshare.tables import DEFINITIONS
 
 # Labels as strokes in a square from −1 to 1: characters sit higher or lower by font.
 SHAPES = {
@@ -289,11 +287,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
     share = f"under {100 * thresholds.floor:g}\xa0% of attention on these tokens"
     facts, details = [], []
     if data.is_difference:
-        title = difference_title(data, by="layer and head")
-        facts += [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
         facts += [f"Full cells: p_family < {evidence.ALPHA:g}; marked: the {TOP} largest of them"]
-    else:
-        title = summary_title(data, data.drawn, by="layer and head")
     if cells.labels:
         known = meanings(thresholds)
         rules = "; ".join(f"{label} = {known[label]}" for label in cells.labels if label in known)
@@ -307,7 +301,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
     colours = "white at 0" if cells.all_zero else colour_words(cells.scale)
     return Encoding(
         name=name,
-        title=title,
+        title=summary_title(data, data.drawn, by="layer and head"),
         kind="Map",
         axes=f"Vertical, from the bottom: {axis_words('layer', cells.layers, options)}; "
         f"horizontal: {count(len(cells.heads), 'head')}. Colour: {colours}",

@@ -21,7 +21,6 @@ from mindshare.figures.captions import (
     axis_title,
     axis_words,
     condition_label,
-    difference_title,
     summary_figure,
     summary_title,
 )
@@ -41,7 +40,7 @@ from mindshare.figures.theme import (
     number_axis,
     tooltip,
 )
-from mindshare.tables import DEFINITIONS, DEPTH
+from mindshare.tables import DEFINITIONS
 
 RESPONSES = ("amplitude", "shape", "entropy_change", "retained")
 # The `conditions` of all models alike, or of each by its label: tokenizers count differently.
@@ -116,7 +115,7 @@ def layer_lines(
 
 
 def share_lines(
-    data: Selection, options: LineOptions, rest: str, differences: Selection | None = None
+    data: Selection, options: LineOptions, rest: str, differences: pa.Table | None = None
 ) -> Figure:
     """One of two classes whose shares sum to 1, one line per model: what it lacks, `rest` has."""
     data = replace(data, style=options)
@@ -125,10 +124,8 @@ def share_lines(
     y_title = axis_title(data, f"Share of {options.word(name)}")
     panel = layer_panel(data, "model", y_title=y_title, domain=(0.0, 1.0))
     view = panels_view(grid, [panel], options, layer_axis(data, grid), "layer")
-    chart = layer_encoding(data, options, "model", [panel], marks=[f"The rest: {rest}."])
-    if differences is not None:
-        title = difference_title(data, by="layer", table=differences.table)
-        chart = replace(chart, title=title)
+    marks = [f"The rest: {rest}."]
+    chart = layer_encoding(data, options, "model", [panel], marks, differences)
     return summary_figure(view, data, chart)
 
 
@@ -169,18 +166,14 @@ def layer_encoding(
     by: str,
     panels: Sequence[LinePanel],
     marks: Sequence[str] = (),
+    differences: pa.Table | None = None,
 ) -> Encoding:
-    title = summary_title(data, data.drawn, by="layer")
-    facts, tested = [], None
-    if data.is_difference:
-        title, tested = difference_title(data, by="layer"), "Large dots: significant."
-        facts = [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
-        facts += [data.metadata[DEPTH]] if DEPTH in data.metadata else []
+    tested = data.is_difference and data.has_intervals
     per = "pair of models" if by == "difference" else by
     by_model = f". A panel per model: {listed(data.models)}" if len(panels) > 1 else ""
     return Encoding(
         name=[f"{'difference_in_' * data.is_difference}{data.measure.name}_by_layer"],
-        title=title,
+        title=summary_title(data, data.drawn, by="layer", differences=differences),
         kind="Lines",
         axes=f"Horizontal: {axis_words('layer', data.layers, options)}. "
         f"One line per {per}: {listed(list(panels[0].lines))}{by_model}",
@@ -192,10 +185,9 @@ def layer_encoding(
         interval="Band" if _has_bands(panels[0], options) else "",
         marks=[
             *marks,
-            tested if data.has_intervals else None,
+            "Large dots: significant." if tested else None,
             None if data.neutral is None else f"Dashed: {data.neutral:g}, no change.",
         ],
-        facts=facts,
     )
 
 

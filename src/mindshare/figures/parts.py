@@ -203,8 +203,8 @@ def points(difference: float) -> str:
 
 def _encoding(bars: _PartBars) -> Encoding:
     models = bars.data.models
-    marks = ["Line: if attention were even. Other: template, blank lines."]
-    marks += ["Right: {1} minus {0}, in points.".format(*models)] if bars.differs else []
+    marks = ["Right: {1} minus {0}, in points.".format(*models)] if bars.differs else []
+    marks += ["Line: even attention. Other: template, blank lines."]
     return Encoding(
         name=["parts"],
         title=_title(bars),
