@@ -51,7 +51,7 @@ class Measure:
 
     @property
     def heading(self) -> str:
-        """Over its definition, with the name that other definitions use: `Lift`, `… (mass)`"""
+        """Over its definition, with the name that others use: `Attention share (mass)`"""
         return f"{self.title} ({self.name})" if self.called else self.title
 
     @property
@@ -117,6 +117,7 @@ _REGISTRY = (
     ),
     _of_class(
         "lift",
+        called="relative attention",
         definition="mass / expected; ratio, 1 = no preference",
         short="attention share / that under uniform attention; 1 = no preference",
         latex=r"\mathrm{lift}(C) = \frac{\mathrm{mass}(C)}{\mathrm{expected}(C)}",

@@ -18,13 +18,13 @@ import base64
 import gzip
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from html import unescape
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from markupsafe import Markup
 
 from mindshare.errors import OutputError, SelectionError, nearest
 from mindshare.figures.colours import ink_on, rgb
+from mindshare.figures.theme import BOLD, text_width
 from mindshare.report.blocks import Attached, Block
 from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Document, chapter, document
 from mindshare.report.saved import Picture, SavedResults, read_saved
@@ -55,7 +56,6 @@ _PLACES = (
     "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
 )
 _SECONDS = 120
-_SAME_WIDTHS = ("Liberation Sans", "Arimo", "Arial", "Helvetica", "Nimbus Sans")
 _HTML_INSTEAD = "choose --format html and print it from any browser"
 LIMIT = 3_000_000  # bytes
 # Rows of a table, and are there stills for paper and where no script runs: until the page fits.
@@ -65,6 +65,8 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
 _ARIA = re.compile(r' (?:aria-[\w-]+|role)="[^"]*"')
 _HIDDEN = re.compile(r'<(?:path|line|rect)\b[^>]* opacity="0"[^>]*/>')  # carry tooltips
 _AT, _DIGITS = re.compile(r' (?:d|transform)="[^"]*"'), re.compile(r"(\.\d\d)\d+")
+_FAMILY = re.compile(r' font-family="[^"]*"')
+_TEXT, _LINE = re.compile(r"<text([^>]*)>(.*?)</text>"), re.compile(r"<(text|tspan)([^>]*)>([^<]+)")
 _LOADER = PackageLoader("mindshare.report")
 Names = Callable[[Path], str]  # file of the results → its name beside the report
 
@@ -175,11 +177,10 @@ def page(
     *,
     file_name: Names = _own_name,
     scripts: bool = True,
-    vector: bool = True,
 ) -> str:
     """The whole page; `file_name` says what the files beside it are called.
 
-    To be printed it needs no `scripts`; `vector` stills need the font that charts are laid out in.
+    To be printed it needs no `scripts`.
     """
     from mindshare.figures.render import script
 
@@ -194,24 +195,42 @@ def page(
         "packed": [_packed(picture) for picture in pictures] if scripts else [],
         "bundle": Markup(script()) if scripts else "",  # ours, and no end of a script in it
     }
-    template, stills = _html_templates().get_template("report.html.j2"), _svg if vector else _png
-    text = ""
+    template, text = _html_templates().get_template("report.html.j2"), ""
+    stills = {picture.anchor: _still(picture) for picture in pictures}
     for rows, still in _CUTS if scripts else _CUTS[1:2]:
-        text = template.render(**context, rows=rows, still=stills if still else lambda _: "")
+        text = template.render(**context, rows=rows, stills=stills if still else {})
         if len(text.encode()) < LIMIT:
             break
     return text
 
 
-def _svg(picture: Picture) -> str:
-    """The drawn file without what only a program reads: half as long."""
+def _still(picture: Picture) -> str:
+    """The drawn file without what only a program reads: half as long.
+
+    Its text keeps its width in every font: the browser may not have the one it was laid out in.
+    """
     drawn = _HIDDEN.sub("", _ARIA.sub("", picture.text("svg")))
     drawn = _AT.sub(lambda found: _DIGITS.sub(r"\1", found[0]), drawn)
+    if family := _FAMILY.search(drawn):
+        drawn = _FAMILY.sub("", drawn).replace("<svg", f"<svg{family[0]}", 1)
+    drawn = _TEXT.sub(_held, drawn)
     return f"svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
 
 
-def _png(picture: Picture) -> str:
-    return f"png;base64,{base64.b64encode(picture.file('png').read_bytes()).decode()}"
+def _held(text: re.Match[str]) -> str:
+    """A text, or each of its lines, as wide as it was laid out."""
+    look, content = text.groups()
+    size = re.search(r'font-size="([\d.]+)px"', look)
+    scale = float(size[1]) * (BOLD if 'font-weight="bold"' in look else 1) if size else 0
+
+    def held(line: re.Match[str]) -> str:
+        width = text_width(unescape(line[3]), scale)
+        fixed = f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs"'
+        return f"<{line[1]}{line[2]} {fixed}>{line[3]}"
+
+    if "<tspan" in content:
+        return f"<text{look}>{_LINE.sub(held, content)}</text>"
+    return _LINE.sub(held, text[0]) if content and scale else text[0]
 
 
 def _packed(picture: Picture) -> dict[str, str]:
@@ -310,24 +329,9 @@ def write_pdf(report: Document, path: Path, *, file_name: Names = _own_name) -> 
     browser = require_browser()
     with tempfile.TemporaryDirectory(prefix="mindshare-pdf-") as folder:
         source = Path(folder) / "report.html"
-        text = page(report, file_name=file_name, scripts=False, vector=has_chart_font())
+        text = page(report, file_name=file_name, scripts=False)
         source.write_text(text, encoding="utf-8")
         print_page(source, path, browser=browser)
-
-
-def has_chart_font() -> bool:
-    """Whether a browser here draws text as wide as the charts were laid out.
-
-    Where it does not, charts are printed as pixels (288 an inch), so that no word is cut off.
-    """
-    if platform.system() != "Linux":  # Arial or Helvetica are always there
-        return True
-    tool = shutil.which("fc-match")
-    if tool is None:
-        return False
-    command = [tool, "-f", "%{family}", "Liberation Sans"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    return done.stdout.partition(",")[0] in _SAME_WIDTHS
 
 
 def find_browser() -> Path | None:
