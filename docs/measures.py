@@ -19,8 +19,9 @@ LEVELS = {
 INTRODUCTION = """# The measures
 
 `A` is the attention exactly as the model uses it: after RoPE, QK-norm, soft-capping, windows and
-learned sinks. Each column of each table carries its definition. This page is written from the
-registry, `src/mindshare/measures.py`, by `make tables`.
+learned sinks. Each column of each table carries its definition. In brackets: what charts and
+sentences call it. This page is written from the registry, `src/mindshare/measures.py`, by
+`make tables`.
 """
 
 
@@ -32,7 +33,8 @@ def page() -> str:
             measure = MEASURES[name]
             unit = f" Unit: {measure.unit}." if measure.unit else ""
             neutral = "" if measure.neutral is None else f" No effect: {measure.neutral:g}."
-            parts.append(f"**`{name}`**: {measure.short}.{unit}{neutral}\n")
+            called = f" ({measure.called})" if measure.called else ""
+            parts.append(f"**`{name}`**{called}: {measure.short}.{unit}{neutral}\n")
             parts.append(f"> {measure.definition}\n\n```math\n{measure.latex}\n```\n")
         parts.append(f"{letters(at_level(level))}\n")
     return "\n".join(parts)

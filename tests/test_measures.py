@@ -68,8 +68,11 @@ def test_classes_add_up_only_where_masses_do() -> None:
 
 
 def test_titles_are_written_for_people() -> None:
-    titles = {name: MEASURES[name].title for name in ("mass", "entropy_change", "affine_r2_after")}
-    assert list(titles.values()) == ["Mass", "Entropy change", "Affine R² after"]
+    """The names of columns stand only where measures are defined."""
+    titles = {name: MEASURES[name].title for name in ("mass", "entropy_change", "peak_shift")}
+    assert list(titles.values()) == ["Attention share", "Change in evenness", "Peak shift"]
+    assert MEASURES["mass"].heading == "Attention share (mass)"
+    assert len({measure.word for measure in MEASURES.values()}) == len(MEASURES)
 
 
 def test_letters_say_what_the_formulas_use_once() -> None:

@@ -21,7 +21,7 @@ COMPARED_ANY = COMPARED.format("; without the prompt's first token unless it is 
 class Measure:
     """One measure: a column of a table, and the value of flags such as `--measure`."""
 
-    name: str
+    name: str  # of its column; what people read is its `word`
     level: str  # what a number belongs to: class, head, key, prompt, response (a head's), phase,
     # effect (an intervention's)
     table: str  # whose column it is
@@ -29,6 +29,7 @@ class Measure:
     definition: str  # goes into the metadata of every column of this name
     short: str  # one line for captions, to follow the title and a colon
     latex: str  # one equation
+    called: str = ""  # what a reader calls it; "": as its column
     symbols: tuple[str, ...] = ()  # keys of `SYMBOLS`: letters of the equation beside A, Q and C
     unit: str = ""  # tokens, nats, bits, ratio, per token; "": a fraction of 1
     neutral: float | None = None  # the value of no effect: 1 for ratios, 0 for changes
@@ -39,9 +40,19 @@ class Measure:
     known_as: tuple[str, float] | None = None  # what a head is called from this value on
 
     @property
+    def word(self) -> str:
+        """`mass` → `attention share`, `peak_shift` → `peak shift`"""
+        return self.called or self.name.replace("_", " ")
+
+    @property
     def title(self) -> str:
-        """`entropy_change` → `Entropy change`, `affine_r2` → `Affine R²`"""
-        return self.name.replace("_", " ").capitalize().replace(" r2", " R²")
+        """In titles, along axes and in captions: `Attention share`"""
+        return f"{self.word[0].upper()}{self.word[1:]}"
+
+    @property
+    def heading(self) -> str:
+        """Over its definition, with the name that others use: `Attention share (mass)`"""
+        return f"{self.title} ({self.name})" if self.called else self.title
 
     @property
     def mathml(self) -> str:
@@ -69,6 +80,7 @@ _REGISTRY = (
     # What a set of queries gives to a class of keys: one number per layer, head and class.
     _of_class(
         "mass",
+        called="attention share",
         definition="mean over Q of the sum over the class's keys j of A[i,j]; 0..1, the classes "
         "sum to 1",
         short="attention to the class's tokens, mean over the query set",
@@ -77,8 +89,9 @@ _REGISTRY = (
     ),
     _of_class(
         "share",
+        called="relative share",
         definition="mass / sum of mass over the classes that were named (not 'other'); 0..1",
-        short="mass / mass of all named classes",
+        short="attention to the class's tokens / to those of all named classes",
         latex=r"\mathrm{share}(C) = \frac{\mathrm{mass}(C)}{\sum_{D} \mathrm{mass}(D)}",
         symbols=("D",),
         additive=True,
@@ -86,24 +99,27 @@ _REGISTRY = (
     ),
     _of_class(
         "density",
+        called="attention per token",
         definition="mass / number of key tokens in the class; per token",
-        short="mass / number of tokens in the class",
+        short="attention share / number of tokens in the class",
         latex=r"\mathrm{density}(C) = \frac{\mathrm{mass}(C)}{|C|}",
         unit="per token",
         needs=("mass",),
     ),
     _of_class(
         "expected",
+        called="uniform share",
         definition="mass that uniform attention over the visible keys would give the class; 0..1",
-        short="mass under uniform attention over the visible tokens",
+        short="attention share if attention were uniform over the visible tokens",
         latex=r"\mathrm{expected}(C) = \frac{1}{|Q|} \sum_{i \in Q} \frac{|C \cap V_i|}{|V_i|}",
         symbols=("V",),
         additive=True,
     ),
     _of_class(
         "lift",
+        called="relative attention",
         definition="mass / expected; ratio, 1 = no preference",
-        short="mass / mass under uniform attention; 1 = no preference",
+        short="attention share / that under uniform attention; 1 = no preference",
         latex=r"\mathrm{lift}(C) = \frac{\mathrm{mass}(C)}{\mathrm{expected}(C)}",
         unit="ratio",
         neutral=1.0,
@@ -199,6 +215,7 @@ _REGISTRY = (
     # What one key receives from the queries after it.
     Measure(
         "received",
+        called="attention received",
         level="key",
         table="received",
         statistic="received",
@@ -223,6 +240,7 @@ _REGISTRY = (
     # A head's response to an insertion, from what the same tokens receive without and with it …
     _of_response(
         "amplitude",
+        called="attention level",
         definition=f"sum of received_with / sum of received_without over {COMPARED_ANY}; ratio",
         short="what the original tokens receive in all, with the insertion / without",
         latex=r"\mathrm{amplitude} = \frac{\sum_{j \in M} b_j}{\sum_{j \in M} a_j}",
@@ -241,6 +259,7 @@ _REGISTRY = (
     ),
     _of_response(
         "entropy_change",
+        called="change in evenness",
         definition="entropy of received_with minus that of received_without, each normalised to "
         f"sum to 1 over {COMPARED_ANY}; nats",
         short="how much more evenly original tokens are attended to with the insertion, in nats",
@@ -253,6 +272,7 @@ _REGISTRY = (
     ),
     _of_response(
         "divergence",
+        called="attention shift",
         definition="Jensen-Shannon divergence of received_with and received_without, each "
         f"normalised to sum to 1 over {COMPARED_ANY}; bits, 0..1",
         short="Jensen–Shannon divergence of what the original tokens receive without and with "
@@ -276,6 +296,7 @@ _REGISTRY = (
     ),
     _of_response(
         "peak_ratio",
+        called="highest peak",
         definition=f"largest received_with / largest received_without over {COMPARED_ANY}; ratio",
         short="highest peak of the original tokens, with the insertion / without",
         latex=r"\mathrm{peak\_ratio} = \frac{\max_{j \in M} b_j}{\max_{j \in M} a_j}",
@@ -297,6 +318,7 @@ _REGISTRY = (
     ),
     _of_response(
         "weight_evenness",
+        called="evenness of attention inside",
         definition="entropy of 'received' (inserted queries counted, unless queries are "
         "original) over the inserted tokens, normalised to sum to 1, / "
         "log of their number; 1 = all get the same",
@@ -309,6 +331,7 @@ _REGISTRY = (
     # … and from its weights: is what was there before only scaled?
     _of_rescaling(
         "retained",
+        called="attention retained",
         definition="1 - sum over inserted tokens j of A'[i,j], for an original query i after the "
         "insertion; a head's is the mean over these queries; 0..1",
         short="share of the attention of later tokens that does not go to the inserted ones",
@@ -329,6 +352,7 @@ _REGISTRY = (
     ),
     _of_rescaling(
         "affine_r2",
+        called="attention explained by rescaling",
         definition="1 - sum of (A'[i,j] - c[i] A[i,j])^2 / sum of A'[i,j]^2 over these queries and "
         "the matched keys: how much of A' is A times one factor a query; 1 = all",
         short="how much of the new weights is old weights times one factor a query; 1 = all",
@@ -340,6 +364,7 @@ _REGISTRY = (
     ),
     _of_rescaling(
         "affine_r2_after",
+        called="attention explained by rescaling after the insertion",
         definition="affine_r2 with c and the sums over matched keys after the insertion only",
         short="how much of the new weights after the insertion is old weights times one factor a "
         "query; 1 = all",
@@ -351,6 +376,7 @@ _REGISTRY = (
     ),
     _of_rescaling(
         "value_evenness",
+        called="evenness of values inside",
         definition="squared length of the mean value vector of the inserted tokens / mean of "
         "their squared lengths; 1 = all alike",
         short="how alike the values of the inserted tokens are; 1 = all alike",
@@ -362,6 +388,7 @@ _REGISTRY = (
     # What an answer y loses with a class of keys hidden from the queries.
     _of_effect(
         "delta_logprob",
+        called="change in log-probability",
         definition="log-probability of the answer with the class hidden from Q minus that without "
         "any knock-out, summed over the answer's tokens, each after the true ones; nats, below 0 = "
         "the answer needs what was hidden",
@@ -372,6 +399,7 @@ _REGISTRY = (
     ),
     _of_effect(
         "delta_logit",
+        called="change in lead",
         definition="change of logit(y) - logit(r) at the answer's first token y, r being the "
         "likeliest other token without any knock-out",
         short="change of the answer's lead over its best rival, in logits",
@@ -381,6 +409,7 @@ _REGISTRY = (
     ),
     _of_effect(
         "kl",
+        called="shift of the prediction",
         definition="Kullback-Leibler divergence of the distributions without and with the class "
         "hidden, summed over the positions of the answer; nats",
         short="how far the model's next-token distribution moves when the class is hidden, in nats",
@@ -390,6 +419,7 @@ _REGISTRY = (
     ),
     _of_effect(
         "flip",
+        called="share of changed answers",
         definition="1 where the likeliest token changes at any position of the answer, else 0; the "
         "mean is the share of prompts",
         short="share of prompts whose likeliest answer changes when the class is hidden",
@@ -399,6 +429,7 @@ _REGISTRY = (
     ),
     _of_effect(
         "correct",
+        called="accuracy",
         definition="1 where the answer is said with the class hidden if only the choices may be "
         "said, each token the likeliest of theirs, else 0; the mean is the accuracy; null without "
         "choices",
@@ -408,6 +439,7 @@ _REGISTRY = (
     ),
     _of_effect(
         "first_order",
+        called="first-order effect",
         definition="delta_logprob to first order: gradient of the answer's log-probability at the "
         "head's output o, times the change of o that hiding the class brings, (o - o_C) / "
         "(1 - m_C) - o; nats. Too small where effects are large, and blind to saturation",

@@ -27,7 +27,16 @@ from mindshare.facts.cells import Key, charts_of, metadata
 from mindshare.facts.find import claims, contrasted, facts_of
 from mindshare.facts.sentences import Sentence, sentence
 from mindshare.facts.words import count
-from mindshare.figures import ClassBarsOptions, Figure, HeadMapOptions, class_bars, head_map
+from mindshare.figures import (
+    ClassBarsOptions,
+    Figure,
+    HeadMapOptions,
+    LineOptions,
+    class_bars,
+    head_map,
+    layer_lines,
+)
+from mindshare.figures.colours import PALETTES, class_colours
 from mindshare.naming import file_word, layer_ranges
 from mindshare.stats import averaged, contrast, estimate
 from mindshare.study import Study, build_study, encode_for
@@ -74,7 +83,7 @@ def run_study(
     command += ["--base", names[0], "--tuned", names[1]]
     saved = tables | measured.files("tokens", "classes")
     heads = models[0].facts.heads
-    figures = _figures(tables, layers, heads=heads)
+    figures = _figures(tables, tables[_pair(*measured.measurements)], layers, heads=heads)
     chart = Chart(tuple(figures), saved, measured.measurements, tuple(notes), tuple(findings))
     chart.save(out, replace=replace, command=shlex.join(command))
     return findings
@@ -200,7 +209,9 @@ def _answer(asked: pa.Table, key: Key, middle: range) -> Sentence:
 # Figures.
 
 
-def _figures(tables: Mapping[str, pa.Table], layers: Sequence[int], *, heads: int) -> list[Figure]:
+def _figures(
+    tables: Mapping[str, pa.Table], glyph_change: pa.Table, layers: Sequence[int], *, heads: int
+) -> list[Figure]:
     about = {"heads": f"mean of {heads} heads", "data": "held-out maps, one action each"}
     # As in the original: whitespace at the bottom, hash on top.
     glyphs: dict[str, Any] = {"class_order": tuple(reversed(GLYPHS)), "label": GLYPH_LABELS}
@@ -214,10 +225,15 @@ def _figures(tables: Mapping[str, pa.Table], layers: Sequence[int], *, heads: in
         first_colour=len(GLYPHS),  # other classes, other colours
         title="The maps' share of what maps and system prompt get, by layer",
     )
+    colours = class_colours([*GLYPHS, *SEGMENTS], PALETTES["seed"])
+    by_layer = LineOptions(
+        name="change_by_layer", width="page", classes=tuple(BY_SEGMENT), colour=colours
+    )
     change = HeadMapOptions(name="heads_maps_change")
     return [
-        class_bars(tables["summary"], original, about=about),
-        class_bars(tables["summary"], every, about=about),
+        class_bars(tables["summary"], original, contrast=glyph_change, about=about),
+        class_bars(tables["summary"], every, contrast=glyph_change, about=about),
+        layer_lines(tables["by_part_change"], options=by_layer, about=about),
         class_bars(tables["by_part"], segments, about=about),
         head_map(tables["by_head_change"], "maps", change, about=about),
     ]

@@ -39,7 +39,7 @@ PROBLEMS = Path(__file__).with_name("problems.txt").read_text(encoding="utf-8").
 RUN, AGAINST = "/ *55", "random-sentence"
 HEADS, TOP = "0.0,0.1,0.7", 3  # the source draws heads 1, 2 and 8 of its first layer
 FIRST = 0  # the layer that the source draws
-KEPT = "the part of attention that the original prompt keeps"
+KEPT = "the part of attention not given to inserted tokens"
 MOSTLY = 0.9  # of the new weights that one factor per query explains
 LENGTHS = ["/ *10,25,40,55,70", "? *55", "he *55"]
 PLACES = ["between", "start", "end", "random"]
@@ -192,7 +192,7 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                one = "the old attention times one factor per query"
+                one = "rescaling the old attention"
                 yield Sentence(f"In {at}, {one} explains over {MOSTLY} of the new one (R²).")
 
     def factor_against_retained(self) -> Sentence:

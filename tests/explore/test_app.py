@@ -78,7 +78,7 @@ def test_the_mean_of_the_heads_is_their_mean(door: TestClient, map_id: str) -> N
 def test_the_chart_is_the_one_of_reports(door: TestClient, map_id: str) -> None:
     found = door.post(f"/api/prompts/{map_id}/chart", json={"classes": STARS}).json()
     assert found["spec"]["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
-    assert found["definition"].startswith("Mass: ")
+    assert found["definition"].startswith("Attention share (mass): ")
     text = json.dumps(found["spec"])
     assert "#d63333" in text
     assert door.post(f"/api/prompts/{map_id}/chart", json={}).status_code == 422

@@ -61,7 +61,7 @@ def test_every_number_of_every_section_carries_its_cell(case: int) -> None:
 def test_what_was_found_comes_first() -> None:
     described = describe(class_tables(Made(effect={"star": 0.2}, layers=range(12))))
     first = described.sections["Key observations"][0]
-    assert "Tuned gives star tokens more attention than Base" in first
+    assert "Tuned looks more at star tokens than Base" in first
 
 
 @pytest.mark.parametrize("prompts", [1, 5])
@@ -130,7 +130,7 @@ def test_findings_of_an_insertion_name_models_and_conditions() -> None:
     assert len(found) == 2 * 2 * 4 + 1
     assert all(one.startswith(("“A”: ", "B: ")) for one in found)
     assert sum("inserting x" in one for one in found) == 9
-    assert found[-1].endswith("L0H1.")
+    assert found[-1].endswith("within the prompt is largest in layer 0, head 1.")
 
 
 def test_tokens_without_a_partner_are_counted() -> None:
@@ -172,7 +172,7 @@ def test_a_sentence_for_a_paper_has_n_interval_and_test() -> None:
     for words in ("layer 1", "+0.250 of all attention [", "n = 12", "max-T"):
         assert words in said
     fewer = for_a_paper(replace(change("star", -0.2), side=-1))
-    assert "gives star tokens less attention" in fewer
+    assert "looks less at star tokens" in fewer
 
 
 def masses(shift: float, prompts: int = 12) -> dict[str, pa.Table]:
@@ -213,8 +213,8 @@ def shifted(shift: float, prompts: int = 12) -> dict[str, pa.Table]:
 
 def test_the_answer_comes_first_and_each_number_has_its_cell() -> None:
     said = in_short(shifted(0.2))
-    assert said[0].startswith("b gives star tokens more attention than “a”")
-    assert said[1].startswith("For a paper: b gives star tokens more attention than “a” in layer 1")
+    assert said[0].startswith("b looks more at star tokens than “a”")
+    assert said[1].startswith("For a paper: b looks more at star tokens than “a” in layer 1")
     less = "hash tokens get less attention than the average token in both layers"
     assert [s for s in said if less in s]
     assert all(number.cell is not None for sentence in said for number in sentence.numbers)

@@ -66,6 +66,10 @@ def _difference_map(**look: Look) -> Figure:
     return head_map(contrasted(30, 9), "hash", HeadMapOptions(**look))
 
 
+def _difference_lines(**look: Look) -> Figure:
+    return layer_lines(contrasted(30, None), options=LineOptions(**look))
+
+
 def _head_map(**look: Look) -> Figure:
     content = made_up(MODELS, 30, heads=range(9))
     return head_map(content, "hash", HeadMapOptions(model=MODELS[0], **look))
@@ -185,6 +189,7 @@ KINDS: dict[str, Callable[..., Figure]] = {
     "two_shares": _two_shares,
     "head_map": _head_map,
     "difference_map": _difference_map,
+    "difference_by_layer": _difference_lines,
     "response_map": _response_map,
     "conditions_by_layer": _conditions,
     "sweep": _sweep,

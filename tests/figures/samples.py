@@ -73,10 +73,11 @@ def made_up(
     return summary(rows, measure=measure)
 
 
-def contrasted(layers: int, heads: int, *, planted: bool = True) -> pa.Table:
-    """A `contrast` of single heads with an effect in a few of them, or of a model with itself."""
+def contrasted(layers: int, heads: int | None, *, planted: bool = True) -> pa.Table:
+    """A `contrast` of heads, or of their mean, with an effect in a few; or of one model alone."""
     rng = np.random.default_rng(2)
-    cells = list(itertools.product(range(layers), range(heads), CLASSES))
+    every = [None] if heads is None else range(heads)
+    cells = list(itertools.product(range(layers), every, CLASSES))
     difference = rng.normal(0, 0.002, len(cells)) if planted else np.zeros(len(cells))
     strong = rng.random(len(cells)) < 0.1 if planted else np.zeros(len(cells), bool)
     difference[strong] *= 12

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mindshare.errors import SelectionError
+from mindshare.facts import find, largest
 from mindshare.figures import ClassBarsOptions, Figure, class_bars
 from mindshare.figures.colours import PALETTES
 from mindshare.figures.theme import WIDTHS
 from mindshare.measures import at_level
 
 from .drawing import assert_fits, caption, compiled, drawn, marks, panels, places, size, words
-from .samples import CLASSES, PHYS, made_up, reading, summary
+from .samples import CLASSES, INSTRUCT, PHYS, contrasted, made_up, reading, summary
 
 NAMES = ["Qwen2.5-1.5B-Instruct", "Qwen2.5-Math-1.5B", "SmolLM2-135M", "d", "e", "f"]
 
@@ -230,23 +232,28 @@ def test_layers_models_and_the_title_can_be_chosen() -> None:
 
 def test_the_words_are_made_from_the_numbers() -> None:
     figure = class_bars(reading(), totals=totals())
-    assert "differ most in layer\xa020" in figure.title  # .079 and .021
     for number in ("0.055 (layer\xa016)", "total: 0.112 (layer\xa00)"):  # each bar of so few
         assert number in figure.description
 
 
+def test_of_two_models_the_title_tells_the_largest_finding() -> None:
+    content, differences = made_up([INSTRUCT, PHYS], 30), contrasted(30, None)
+    fact = largest(find({"differences": differences}))[0]
+    looks = "more" if fact.side > 0 else "less"
+    title = class_bars(content, contrast=differences).title
+    assert title.startswith(f"{PHYS} looks {looks} at {fact.subject.token_class} in ")
+    layers = sorted(layer for layer, _ in fact.places)
+    few = ClassBarsOptions(layers=(layers[0], layers[1]), labels="one-based", label={PHYS: "Phys"})
+    only = class_bars(content, few, contrast=differences).title
+    assert only.startswith(f"Phys looks {looks} at ")
+    assert re.findall(r"\d+", only) == [str(1 + layers[0]), str(1 + layers[1])]
+
+
 def test_a_title_claims_no_difference_that_can_not_be_told() -> None:
-    rows = [
-        (m, "all", layer, None, "hash", 0.1 + x)
-        for m, x in (("a", 0), ("b", 0.01))
-        for layer in (0, 1)
-    ]
-    assert "differ" not in class_bars(summary(rows)).title
-    deeper = [
-        ("b", "all", 2, None, "hash", 0.9),
-        *rows,
-    ]  # the third layer of one is none of the other
-    assert "differ" not in class_bars(summary(deeper)).title
+    content, neutral = made_up([INSTRUCT, PHYS], 5), "Attention share by token class and layer"
+    assert class_bars(content).title == neutral
+    same = contrasted(5, None, planted=False)
+    assert class_bars(content, contrast=same).title == neutral
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

@@ -11,7 +11,7 @@ from mindshare.stats import LABELS
 
 from .drawing import assert_fits, caption, compiled, drawn, marks, places, words
 from .insertions import MEASURES, changed, summarised
-from .samples import contrasted, made_up, reading, summary
+from .samples import PHYS, contrasted, made_up, reading, summary
 
 
 def grid(layers: int, heads: int) -> list[tuple[int, int]]:
@@ -27,7 +27,8 @@ def values(figure: Figure) -> list[dict]:
 
 
 def scale(figure: Figure) -> dict:
-    found: dict = figure.spec["layer"][0]["encoding"]["color"]["scale"]
+    colours = [one["encoding"].get("color") for one in figure.spec["layer"]]
+    found: dict = next(colour for colour in colours if colour)["scale"]
     return found
 
 
@@ -96,9 +97,29 @@ def test_the_largest_significant_differences_are_marked_with_their_sign() -> Non
     assert len(told) > TOP
     expected = {(r["layer"], r["head"]): "more" if r["difference"] > 0 else "less" for r in top}
     assert {(v["layer"], v["head"]): v["mark"] for v in values(figure) if "mark" in v} == expected
-    assert figure.title.startswith(f"{len(told)} of 270 heads differ")
+    more, less = (sum(sign * r["difference"] > 0 for r in told) for sign in (1, -1))
+    first, second = ("more", "less") if top[0]["difference"] > 0 else ("less", "more")
+    counts = {"more": more, "less": less}
+    looks = f"looks {first} at star in {counts[first]} heads, {second} in {counts[second]}"
+    assert figure.title == f"{PHYS} {looks}"
     symbols = [e for e in drawn(figure).iter() if e.get("aria-roledescription") == "point"]
     assert len(symbols) == TOP
+
+
+def test_differences_fill_their_cells_only_where_they_are_significant() -> None:
+    figure = head_map(contrasted(30, 9), "star")
+    areas = {True: set(), False: set()}
+    for layer in figure.spec["layer"][1:3]:
+        flag = layer["transform"][0]["filter"] == "datum.significant"
+        areas[flag].add(layer["mark"].get("width", {"band": 1})["band"])
+    assert max(areas[False]) < 0.5 < min(areas[True])
+    told = {(v["layer"], v["head"]) for v in values(figure) if v["significant"]}
+    rows = (r for r in figure.table.to_pylist() if r["p_family"] < 0.05)
+    assert told == {(r["layer"], r["head"]) for r in rows if r["low"] > 0 or r["high"] < 0}
+    assert "Full cells: significant; small ones may be chance" in caption(figure)
+    few = contrasted(4, 3)
+    few = changed(changed(few, "n_prompts", [5] * 36), "n_groups", [5] * 36)
+    assert not any("significant" in value for value in values(head_map(few, "star")))
 
 
 def test_no_difference_at_all_is_said_and_still_drawn() -> None:

@@ -202,7 +202,8 @@ def test_the_words_say_what_lies_along_the_axis() -> None:
 def test_every_sweep_fits_its_width(rows: Rows, width: str) -> None:
     figure = sweep(rows, LineOptions(width=width))
     assert_fits(figure, WIDTHS[width], spare=1.15)  # slanted names may reach out
-    assert {"Amplitude", "Shape", "Entropy change (nats)", "Retained"} <= set(words(drawn(figure)))
+    titles = {"Attention level", "Shape", "Change in evenness (nats)", "Attention retained"}
+    assert titles <= set(words(drawn(figure)))
 
 
 def test_sweeps_are_valid_vega_lite() -> None:

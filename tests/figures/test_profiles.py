@@ -180,7 +180,7 @@ def test_the_title_counts_the_heads_that_lose() -> None:
     figure = grid(made(62))
     sums = [[sum(line(p, s).values()) for s in ("without", WITH)] for p in panels(figure)[0]]
     less = sum(with_ < without for without, with_ in sums)
-    assert f"less with “/\xa0×55” in {less} of 3 heads" in figure.title
+    assert f"less with “/\xa0×55” in {less} of 3 heads drawn" in figure.title
     assert figure.name == "profiles_55"
 
 

@@ -96,4 +96,10 @@ def test_the_study_says_what_changed(folder: Path) -> None:
     said = run_study("smollm2", "smollm2-phys", out=folder / "study", n=18)
     assert any("In the mean of layers 17–21, " in sentence for sentence in said)
     pictures = {file.stem for file in (folder / "study").glob("*.png")}
-    assert pictures == {"shares", "shares_all_layers", "system_or_maps", "heads_maps_change"}
+    assert pictures == {
+        "shares",
+        "shares_all_layers",
+        "change_by_layer",
+        "system_or_maps",
+        "heads_maps_change",
+    }

@@ -40,7 +40,13 @@ def test_it_says_where_the_report_is(ran: Ran, place: Path) -> None:
 
 def test_the_charts_of_both_studies_are_there(place: Path) -> None:
     for study, names in {
-        "pair": ["shares", "shares_all_layers", "system_or_maps", "heads_maps_change"],
+        "pair": [
+            "shares",
+            "shares_all_layers",
+            "change_by_layer",
+            "system_or_maps",
+            "heads_maps_change",
+        ],
         "insertion": ["profiles", "panel", "map_amplitude", "retained_by_layer", "text"],
         "map": ["class_bars_mass"],
     }.items():

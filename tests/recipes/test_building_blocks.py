@@ -63,10 +63,16 @@ def test_the_layers_are_those_of_the_same_depth() -> None:
     assert same_depth(30) == (0, 17, 21, 29)
 
 
-def test_four_figures_and_their_tables(ran: tuple[Path, list[str]]) -> None:
+def test_five_figures_and_their_tables(ran: tuple[Path, list[str]]) -> None:
     place, said = ran
     pictures = {file.stem for file in place.glob("*.png")}
-    assert pictures == {"shares", "shares_all_layers", "system_or_maps", "heads_maps_change"}
+    assert pictures == {
+        "shares",
+        "shares_all_layers",
+        "change_by_layer",
+        "system_or_maps",
+        "heads_maps_change",
+    }
     assert json.loads((place / "manifest.json").read_text())["findings"] == said
     shown = read_csv(place / "shares.csv")
     assert set(shown["layer"].to_pylist()) == {0, 2, 3}
@@ -184,16 +190,16 @@ def test_a_planted_change_is_told_where_it_is() -> None:
         "In the mean of layers 2–3, attention to maps tokens is nearly the same"
     )
     (star,) = [s for s in rest if " star " in s]
-    assert star.startswith("tuned gives star tokens more attention than base in layers 2–3")
+    assert star.startswith("tuned looks more at star tokens than base in layers 2–3")
     assert not any("hash" in s or "space" in s for s in rest)  # what says nothing is left out
 
 
 def test_maps_that_get_more() -> None:
     _, answer, *rest = said(12, maps=0.2)
-    assert "tuned gives maps tokens more attention than base: +0.2" in answer
+    assert "tuned looks more at maps tokens than base: +0.2" in answer
     layers, heads = [s for s in rest if " maps " in s]
-    assert "in layers 2–3; largest gap in layer" in layers
-    assert "in 6 of 12 heads; largest gap in layer" in heads
+    assert "in layers 2–3; largest of these in layer" in layers
+    assert "in 6 of 12 heads; largest of these in layer" in heads
     for sentence in (answer, layers, heads):
         (number,) = sentence.numbers  # type: ignore[attr-defined]
         assert number.value == pytest.approx(0.2, abs=0.03)

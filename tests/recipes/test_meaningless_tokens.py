@@ -79,17 +79,17 @@ def one(said: list[str], *words: str) -> str:
 def test_weight_lost_and_where() -> None:
     said = answers(chart(amplitude=0.5, peak_ratio=1.25))
     assert (
-        "lowers the attention on the original prompt: 0.500 times its level before [0.500, 0.500]"
+        "lowers the attention on the original tokens: 0.500 times its level before [0.500, 0.500]"
         in said[1]
     )
-    assert "lowers" in one(said, "on the original prompt", "in layer 0:")
-    assert "lowers" in one(said, "on the original prompt", "both layers")
-    assert "1.25 times" in one(said, "raises the attention on the prompt's most attended token:")
+    assert "lowers" in one(said, "on the original tokens", "in layer 0:")
+    assert "lowers" in one(said, "on the original tokens", "both layers")
+    assert "1.25 times" in one(said, "raises the attention on the most attended token:")
     noisy = np.random.default_rng(0).normal(1.0, 0.3, (24, 1, 1, 1))
     said = answers(chart(amplitude=noisy, peak_ratio=1.0))
     nulls = [one for one in said if "does not significantly change" in one]
-    assert sum("original prompt" in one for one in nulls) == 2
-    assert not any("original prompt" in sentence and "both layers" in sentence for sentence in said)
+    assert sum("original tokens" in one for one in nulls) == 2
+    assert not any("original tokens" in sentence and "both layers" in sentence for sentence in said)
 
 
 def test_few_problems_are_told_without_a_side() -> None:
@@ -117,9 +117,9 @@ def test_evenness_is_compared_with_the_random_sentence() -> None:
 
 def test_the_factor_is_set_beside_lambda() -> None:
     said = answers(chart(affine_r2=0.8, affine_r2_after=1.0, factor=0.6, retained=0.5))
-    assert "0.800 in layer 0" in one(said, "one factor per query explains 0.800")
-    assert "is above the part of attention that the original prompt keeps: +0.100" in said[-1]
-    kept = one(said, "the original prompt keeps 0.500")
+    assert "0.800 in layer 0" in one(said, "rescaling the old attention explains 0.800")
+    assert "is above the part of attention not given to inserted tokens: +0.100" in said[-1]
+    kept = one(said, "the rest of the prompt still gets 0.500")
     assert kept.endswith("of later tokens' attention [0.500, 0.500].")
     assert said[-1].numbers[0].value == pytest.approx(0.1)  # type: ignore[attr-defined]
 
@@ -127,15 +127,15 @@ def test_the_factor_is_set_beside_lambda() -> None:
 def test_layers_are_named_by_their_intervals() -> None:
     amplitude = np.array([0.5, 1.5]).reshape(1, 1, 2, 1)
     said = answers(chart(amplitude=amplitude, affine_r2=np.array([0.95, 0.2]).reshape(1, 1, 2, 1)))
-    assert one(said, "lowers the attention on the original prompt in layer 0.")
-    assert one(said, "raises the attention on the original prompt in layer 1.")
-    assert one(said, "In layer 0", "one factor per query explains over 0.9 of the new one")
+    assert one(said, "lowers the attention on the original tokens in layer 0.")
+    assert one(said, "raises the attention on the original tokens in layer 1.")
+    assert one(said, "In layer 0", "rescaling the old attention explains over 0.9 of the new one")
 
 
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    less = "6 of 6 heads beyond a threshold; all are now giving the original prompt less attention"
+    less = "6 of 6 heads enough for a label; all are damped, giving the same pattern less attention"
     assert sum(less in sentence for sentence in said) == 2
 
 

@@ -13,6 +13,7 @@ from mindshare.report import prepare
 from mindshare.report.blocks import Attached, Bullets, Details, Heading, NumberTable, Term
 from mindshare.report.document import (
     ANSWER,
+    ASKED,
     CLAIM,
     TOPICS,
     Claim,
@@ -87,7 +88,7 @@ def test_every_topic_is_there_once_with_all_chapters(both: Document) -> None:
 def test_a_definition_is_said_once(saved: dict[str, SavedResults]) -> None:
     made = document([saved["shares"], saved["single"]])
     titles = [part.title for part in made.appendix["methods"] if isinstance(part, Term)]
-    assert titles == ["Mass"]
+    assert titles == ["Attention share (mass)"]
     assert len([part for part in made.appendix["methods"] if isinstance(part, Bullets)]) == 2
 
 
@@ -117,7 +118,18 @@ def test_titles_and_questions_name_models_and_what_was_looked_at(
     for one, told in (("shares", "hash, star and space"), ("insert", "“# ×8”")):
         for name in (*saved[one].models, told):
             assert name in title_of(saved[one])
-    assert question(saved["shares"]).endswith("Base and Tuned, and do the models differ?")
+    assert question(saved["shares"]).endswith("Base and Tuned, and do they differ?")
+    assert all(len(question(one).split()) <= ASKED for one in saved.values())
+    long = {f"a model with a long name {i}": one for i, one in enumerate(saved["shares"].models)}
+    summary = saved["shares"].summary
+    names = dict(zip(saved["shares"].models, long, strict=True))
+    renamed = summary.set_column(
+        0, "model", [[names[model] for model in summary["model"].to_pylist()]]
+    )
+    models = {**saved["shares"].manifest, "models": dict(zip(long, names, strict=True))}
+    tables = {**saved["shares"].tables, "summary": renamed}
+    asked = question(replace(saved["shares"], manifest=models, tables=tables))
+    assert asked == "Where does attention go in the models, and do they differ?"
     assert "differ" not in question(saved["single"])
     assert "“# ×8”" in question(saved["insert"])
 
@@ -153,15 +165,9 @@ def test_switches_have_short_words_that_differ(saved: dict[str, SavedResults]) -
     gallery = chapter(saved["insert"]).gallery
     labels = [picture.label for picture in gallery]
     assert len(set(labels)) == len(labels)
-    assert {"Amplitude", "Shape", "Retained"} <= set(labels)
-    titles = ("Retained by layer: m", "Retained by layer and head: m", "Shape by layer: m")
-    told = _labelled([replace(gallery[0], title=title) for title in titles])
-    assert [one.label for one in told] == [
-        "Retained by layer",
-        "Retained by layer and head",
-        "Shape",
-    ]
-    twice = _labelled([replace(gallery[0], title=f"Shape: {model}") for model in "ab"])
+    assert {"Attention level", "Shape", "Attention retained"} <= set(labels)
+    (shape,) = (one for one in gallery if one.label == "Shape")
+    twice = _labelled([replace(shape, title=f"Shape: {model}") for model in "ab"])
     assert [one.label for one in twice] == ["Shape: a", "Shape: b"]
 
 
@@ -189,7 +195,8 @@ def test_claims_are_the_facts_of_the_tables(saved: dict[str, SavedResults]) -> N
     (number,) = sentence(facts[0]).numbers
     assert float(first.number.split()[0]) == pytest.approx(number.value, rel=0.05)
     assert first.sentence == f"{first.words.rstrip('.')}: {first.number}."
-    assert {claim.anchor for claim in made.claims} == {"figure-class_bars_mass"}
+    lines = "figure-difference_in_mass_by_layer_Tuned_minus_Base"
+    assert {claim.anchor for claim in made.claims} == {"figure-class_bars_mass", lines}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import platform
 import re
 import zlib
 from dataclasses import replace
@@ -13,10 +12,13 @@ from datetime import date
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from mindshare.errors import OutputError, SelectionError
+from mindshare.figures import render
+from mindshare.figures.theme import text_width
 from mindshare.report import write_report, writing
 from mindshare.report.blocks import (
     Attached,
@@ -33,17 +35,15 @@ from mindshare.report.blocks import (
     Paragraph,
     Term,
 )
-from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Claim, Document, document
+from mindshare.report.document import Chapter, Claim, Document, document
 from mindshare.report.saved import Picture, SavedResults
 from mindshare.report.writing import (
     LIMIT,
     fenced,
     file_names,
     find_browser,
-    has_chart_font,
     markdown,
     page,
-    paper,
     plain,
     print_page,
     require_browser,
@@ -148,7 +148,8 @@ def test_the_main_chart_comes_before_any_study(html: str, both: Document) -> Non
 
 
 def test_nothing_is_loaded(html: str) -> None:
-    assert {one.partition(",")[0] for one in outline(html).all("src")} == {"data:image/png;base64"}
+    kinds = {one.partition(",")[0] for one in outline(html).all("src")}
+    assert kinds == {"data:image/svg+xml;base64"}
     assert "default-src 'none'" in html
     style = html.partition("<style>")[2].partition("</style>")[0]
     assert "@import" not in style
@@ -176,8 +177,8 @@ def test_a_page_is_small_and_cut_until_it_fits(
     html: str, both: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(html.encode()) < LIMIT
-    stills = [one for one in outline(html).all("src") if one.startswith("data:image/png")]
-    assert len(stills) == len(both.pictures)  # where no script runs
+    stills = [one for one in outline(html).all("src") if one.startswith("data:image/svg")]
+    assert len(stills) == len(both.pictures)  # for paper, and where no script runs
     monkeypatch.setattr(writing, "LIMIT", 1)
     smallest = page(both)
     assert len(smallest) < len(html)
@@ -203,21 +204,19 @@ def test_a_page_is_small_and_cut_until_it_fits(
 )
 def test_words_stay_words(part: Block, both: Document) -> None:
     made = of(part, both.chapters[0].main, BAD)
-    for text in (page(made), paper(made)):
-        found = outline(text)
-        assert not [tag for tag, attributes in found.tags if "onerror" in attributes]
-        assert all(one.startswith("data:image/") for one in found.all("src"))
-        links = tuple(found.all("href"))  # inside, attached, or files beside the page
-        assert all(one.startswith(("#", "data:text/plain", "%", "class_bars")) for one in links)
+    found = outline(page(made))
+    assert not [tag for tag, attributes in found.tags if "onerror" in attributes]
+    assert all(one.startswith("data:image/") for one in found.all("src"))
+    links = tuple(found.all("href"))  # inside, attached, or files beside the page
+    assert all(one.startswith(("#", "data:text/plain", "%", "class_bars")) for one in links)
     told = re.sub(r"(?ms)^(`{3,}).*?^\1$", "", markdown(made))
     told = re.sub(r"\]\(<.*?>\)", "", told)  # names of files
     assert not re.search(r"(?<!\\)<(?!/?(details|summary)>)", told)
     assert not re.search(r"(?<!\\)\]\(http", re.sub(r"<summary>.*?</summary>", "", told))
 
 
-def test_hostile_prompts_do_not_run(both: Document, html: str) -> None:
+def test_hostile_prompts_do_not_run(html: str) -> None:
     assert "<script>alert" not in html
-    assert "<script>alert" not in paper(both)
 
 
 def test_a_table_says_what_its_cells_are_and_where_the_rest_is(both: Document) -> None:
@@ -250,45 +249,46 @@ def test_tokens_carry_their_class_not_only_a_colour(both: Document) -> None:
     assert "```\na[hash:#↵]\n[hash:#]\n… and 3 more tokens\n```" in markdown(made)
 
 
-def test_paper_has_pictures_no_script_and_nothing_folded_away(both: Document) -> None:
-    """Of a gallery, what a page shows first; the others are named."""
-    text = paper(both)
-    outline(text)
-    assert "<script" not in text
-    hidden = [one for chapter in both.chapters for one in chapter.gallery[1:]]
-    assert hidden
-    shown = len(both.pictures) - len(hidden)
-    assert text.count('src="data:image/svg+xml;base64,') == shown
-    assert all(one.label in text for one in hidden)
-    assert "<details>" not in text
-    assert paper(both, vector=False).count('src="data:image/png;base64,') == shown
+def test_stills_are_the_drawn_files_without_what_no_eye_sees(both: Document, html: str) -> None:
+    stills = [base64.b64decode(one.partition(",")[2]).decode() for one in outline(html).all("src")]
+    for picture, still in zip(both.pictures, stills, strict=True):
+        drawn = picture.text("svg")
+        assert len(still) < 0.8 * len(drawn)
+        for one in (still, drawn):
+            ElementTree.fromstring(one)
+        words = [re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", one) for one in (still, drawn)]
+        assert words[0] == words[1] != []
+        assert "aria-" not in still
+    assert "<script" not in page(both, scripts=False)
 
 
-def test_paper_is_short(both: Document) -> None:
-    """It has the methods and how to make it again, not every number and prompt."""
-    made = of(TABLE, both.chapters[0].main)
-    folded = {topic: (Paragraph(f"about {topic}"),) for topic in TOPICS}
-    made = replace(made, chapters=(replace(made.chapters[0], folded=folded),))
-    assert [topic for topic in TOPICS if f"about {topic}" in paper(made)] == list(ON_PAPER)
-    assert all(f"about {topic}" in page(made) for topic in TOPICS)
+def test_texts_of_stills_are_as_wide_as_they_were_laid_out(html: str) -> None:
+    """Whatever font the browser has: no word is cut off, none covers its neighbour."""
+    for still in outline(html).all("src"):
+        picture = ElementTree.fromstring(base64.b64decode(still.partition(",")[2]))
+        lines = [e for e in picture.iter() if e.tag.endswith(("}text", "}tspan")) and e.text]
+        assert lines
+        for line in lines:
+            assert float(line.attrib["textLength"]) == pytest.approx(
+                text_width(line.text or "", 12), rel=0.3
+            )
+            assert "font-family" not in line.attrib
+        assert "Liberation Sans" in picture.attrib["font-family"]
 
 
-def test_long_parts_are_short_on_paper(both: Document) -> None:
-    main = both.chapters[0].main
-
-    def printed(*parts: Block) -> str:
-        made = of(parts[0], main)
-        chapter = replace(made.chapters[0], folded={"methods": parts})
-        return paper(replace(made, chapters=(chapter,)))
-
-    text = printed(Details("The numbers", (TABLE,)))
-    assert "70 rows, in numbers.csv beside this report" in text
-    assert "<td>0.5</td>" not in text
-    tokens = tuple((f"t{i} ", "a") for i in range(400))
-    prompt = ColouredText("", tokens, (Colour("a", "#ffffff"),))
-    assert "and 220 more tokens" in printed(prompt)
-    assert "2nd" not in printed(prompt, replace(prompt, label="2nd"))
-    assert "study-1.toml stands beside" in printed(Attached("study-1.toml", "x"))
+def test_charts_are_laid_out_for_screens_too(html: str, both: Document) -> None:
+    """Wide ones for pages and phones, the others for half a page; text keeps its size."""
+    packed = re.findall(r'<script type="text/plain" id="layouts-\d+">(.*?)</script>', html)
+    for one, picture in zip(packed, both.pictures, strict=True):
+        layouts = json.loads(gzip.decompress(base64.b64decode(one)))
+        column = [470] if picture.is_map else [890, 470]
+        assert [int(units) for units in layouts] == ([890, 326] if picture.wide else column)
+        for units, spec in layouts.items():
+            assert "usermeta" not in spec
+            drawn = render.draw(spec).bare
+            width = float(re.search(r'viewBox="0 0 ([\d.]+)', drawn)[1])  # type: ignore[index]
+            assert 0.75 * int(units) < width < 1.1 * int(units)
+            assert min(float(size) for size in re.findall(r'font-size="([\d.]+)px"', drawn)) >= 12
 
 
 def test_markdown_has_everything_the_document_has(both: Document) -> None:
@@ -474,12 +474,8 @@ def test_a_pdf_has_a_few_pages_and_is_tagged_with_the_title(pdf: bytes) -> None:
 
 
 def test_its_charts_are_there(pdf: bytes) -> None:
-    """As shapes where the charts' font is here, else as pixels: no word is ever cut off."""
-    if has_chart_font():
-        red = rb"\.8392\d* \.2\d* \.2\d* rg"  # of the first class
-        assert re.search(red, streams(pdf)), "no bar of the chart was painted"
-    else:
-        assert b"/Subtype /Image" in pdf
+    red = rb"\.8392\d* \.2\d* \.2\d* rg"  # of the first class
+    assert re.search(red, streams(pdf)), "no bar of the chart was painted"
 
 
 def test_study_files_stand_beside_a_pdf(results: dict[str, Path], tmp_path: Path) -> None:
@@ -495,20 +491,6 @@ def test_a_pdf_that_cannot_be_written_is_told(
     require_chromium()
     with pytest.raises(OutputError, match="could not print the report"):
         write_pdf(document([saved["single"]]), tmp_path / "no" / "such" / "report.pdf")
-
-
-@pytest.mark.parametrize(
-    ("answer", "fits"), [("Liberation Sans", True), ("Arimo,Arimo Medium", True), ("DejaVu", False)]
-)
-def test_the_font_of_charts_is_asked_for(
-    answer: str, fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tool = tmp_path / "fc-match"
-    tool.write_text(f"#!/bin/sh\nprintf %s '{answer}'\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setattr(platform, "system", lambda: "Linux")
-    assert has_chart_font() is fits
 
 
 def test_a_browser_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

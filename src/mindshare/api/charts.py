@@ -353,7 +353,8 @@ class SharesAnalysis(ClassAnalysis):
             for name, found in contrasts.items()
             if by_layer(found)
         ]
-        return [class_bars(summary, options, totals=totals, about=about), *lines]
+        pair = next(iter(contrasts.values())) if len(contrasts) == 1 else None
+        return [class_bars(summary, options, totals=totals, contrast=pair, about=about), *lines]
 
     def _as_published(self, like: Preset, summary: pa.Table) -> ClassBarsOptions:
         """The layers of the same depth, unless some were chosen."""

@@ -38,6 +38,7 @@ from mindshare.facts.find import (
 from mindshare.facts.sentences import Sentence, for_a_paper, sentence
 from mindshare.facts.words import (
     APPROXIMATE,
+    asked,
     count,
     listed,
     name,
@@ -65,7 +66,6 @@ EFFECT_LIMIT = (
     "Hiding tokens shows what the answer loses without them, not what other layers and heads make "
     "good; the attention they got goes elsewhere."
 )
-_QUERIES = {"last": "the last token", "all": "all tokens"}
 
 
 @dataclass(frozen=True)
@@ -287,8 +287,7 @@ def _class_overview(numbers: Numbers) -> tuple[str, str]:
     of = f" of {names(numbers.named)}" if numbers.named else ""
     queries = ""
     if numbers.queries:
-        first = numbers.queries[0]
-        queries = f"; attention of {_QUERIES.get(first, f'the query set {name(first)}')}"
+        queries = f"; attention of {asked(numbers.queries[0])}"
     over = "" if numbers.by_head else ", mean over the heads"
     return (
         f"{what}{of} in {_layers(numbers)} of {names(numbers.models)}.",

@@ -24,9 +24,9 @@ from mindshare.facts.words import (
     value,
     where,
     wheres,
-    word,
     written,
 )
+from mindshare.measures import MEASURES
 
 
 class Sentence(str):
@@ -121,6 +121,21 @@ def _farthest(fact: Fact, most: str, **how: bool) -> Sentence:
     return Sentence(f"{there}: {_size(number, fact.subject.measure, **how)}", (number,))
 
 
+def _hiding(fact: Fact) -> str:
+    """`hiding star tokens at any of layers 3–5`: each of them alone, or layers around each."""
+    hiding = f"hiding {name(fact.subject.token_class)} tokens"
+    if fact.places == (OVERALL,):
+        return hiding
+    if len(fact.places) == 1:
+        return f"{hiding} at {where(fact.places[0])}"
+    there = wheres(fact.places, fact.of)
+    if not there.startswith("layers"):
+        noun = "head" if fact.places[0][1] is not None else "layer"
+        of = f" (of {fact.of})" if len(fact.places) < fact.of else ""
+        there = f"{len(fact.places)} {noun}s{of}"
+    return f"{hiding} at any of {there}"
+
+
 @_form
 def _change(fact: Fact) -> Sentence:
     subject, number = fact.subject, fact.farthest[1]
@@ -131,17 +146,20 @@ def _change(fact: Fact) -> Sentence:
     elif subject.condition is not None:
         claim = f"{_what(subject)} is {higher} after inserting {b} than after {a}"
     elif subject.measure == "mass":
-        claim = f"{b} gives {tokens} tokens {more} attention than {a}"
+        claim = f"{b} looks {more} at {tokens} tokens than {a}"
     elif subject.measure == "share":
         share = f"a {'larger' if fact.side > 0 else 'smaller'} share"
         claim = f"of the compared classes' attention, {b} gives {tokens} {share} than {a}"
     elif subject.measure in _HIDING:  # a loss is a number below 0
         (lowers, _), of = _HIDING[subject.measure]
         further = "more" if (fact.side > 0) == (lowers == "changes") else "less"
-        claim = f"hiding {tokens} tokens {lowers} {of} {further} in {b} than in {a}"
+        place = fact.farthest[0]
+        there = f" in {where(place)}" if len(fact.places) > 1 else ""
+        claim = f"{_hiding(fact)} {lowers} {of} {further} in {b} than in {a}; {b} minus {a}{there}"
+        return Sentence(f"{claim}: {_size(number, subject.measure, sign=True)}", (number,))
     else:
         claim = f"{_what(subject)} is {higher} in {b} than in {a}"
-    size = _farthest(fact, "largest gap", sign=True)
+    size = _farthest(fact, "largest of these", sign=True)
     few = ""
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
@@ -181,7 +199,7 @@ def _not_significant(fact: Fact) -> Sentence:
     return Sentence(f"{text}; a difference of {size} would probably show", (largest,))
 
 
-_CORRECTED = " (corrected for multiple tests)"
+_CORRECTED = " (after correction)"
 
 
 def _around(number: Number, middle: float) -> bool:
@@ -238,13 +256,13 @@ _HIDING["first_order"] = (
 def _effect(fact: Fact) -> Sentence:
     """Of `no_effect`, too, an honest null: how large the largest mean is."""
     verbs, of = _HIDING[fact.subject.measure]
-    does = f"{verbs[fact.side > 0]} {of}{_at(fact)}"
+    does = f"{verbs[fact.side > 0]} {of}"
     if not fact.side:
         corrected = "" if _around(fact.farthest[1], 0.0) else _CORRECTED
-        does = f"has no significant effect on {of}{_nowhere(fact)}{corrected}"
-    size = _farthest(fact, "largest effect", sign=verbs[0] != verbs[1])
-    tokens = f"{name(fact.subject.token_class)} tokens"
-    return Sentence(f"hiding {tokens} from attention {does}{size}", size.numbers)
+        does = f"has no significant effect on {of}{corrected}"
+    most = "largest of these" if fact.side else "largest effect"
+    size = _farthest(fact, most, sign=verbs[0] != verbs[1])
+    return Sentence(f"{_hiding(fact)} {does}{size}", size.numbers)
 
 
 FORMS["no_effect"] = _effect
@@ -252,9 +270,9 @@ FORMS["no_effect"] = _effect
 
 @_form
 def _lead(fact: Fact) -> Sentence:
-    token_class, size = name(fact.subject.token_class), _farthest(fact, "most")
+    token_class, size = name(fact.subject.token_class), _farthest(fact, "highest of these")
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
-    claim = f"of the compared token classes, {token_class} gets the {most}"
+    claim = f"of the token classes, {token_class} gets the {most}"
     if fact.subject.measure == "share":
         claim = f"{token_class} gets the largest share of the compared classes' attention"
     return Sentence(f"{claim}{_at(fact)}{size}", size.numbers)
@@ -271,7 +289,7 @@ def _trend(fact: Fact) -> Sentence:
 @_form
 def _ignored(fact: Fact) -> Sentence:
     """The farthest below 1 is the lowest: all of them are below."""
-    tokens, size = f"{name(fact.subject.token_class)} tokens", _farthest(fact, "least")
+    tokens, size = f"{name(fact.subject.token_class)} tokens", _farthest(fact, "least of these")
     claim = f"{tokens} get less attention than the average token{_at(fact)}"
     return Sentence(f"{claim}{size}", size.numbers)
 
@@ -281,21 +299,21 @@ def for_a_paper(fact: Fact) -> Sentence:
     subject, (place, number) = fact.subject, fact.farthest
     claim = str(_change(replace(fact, places=(place,), numbers=(number,))))
     claim, _, _ = claim.rpartition(": ")
-    test = "max-T test" if fact.test and fact.test.name == "max-T" else "test"
+    test = "max-T" if fact.test and fact.test.name == "max-T" else "test,"
     size = f"{_size(number, subject.measure, sign=True)}, n = {number.n_prompts:,}"
-    return Sentence(f"For a paper: {claim} ({size}, significant in a paired {test}).", (number,))
+    return Sentence(f"For a paper: {claim} ({size}, paired {test} p < 0.05).", (number,))
 
 
 _LEVELS = {  # what an insertion does: below, above and at no change
     "amplitude": (
-        "lowers the attention on the original prompt",
-        "raises the attention on the original prompt",
-        "does not significantly change the attention on the original prompt",
+        "lowers the attention on the original tokens",
+        "raises the attention on the original tokens",
+        "does not significantly change the attention on the original tokens",
     ),
     "peak_ratio": (
-        "lowers the attention on the prompt's most attended token",
-        "raises the attention on the prompt's most attended token",
-        "does not significantly change the attention on the prompt's most attended token",
+        "lowers the attention on the most attended token",
+        "raises the attention on the most attended token",
+        "does not significantly change the attention on the most attended token",
     ),
     "entropy_change": (
         "spreads attention less evenly over the original prompt",
@@ -343,8 +361,8 @@ def _models(fact: Fact) -> Sentence:
 _LABELS = {  # what a head with this label does
     "smoothed": "spreading attention over more tokens",
     "sharpened": "gathering attention on fewer tokens",
-    "amplified": "giving the original prompt more attention, in the same pattern",
-    "damped": "giving the original prompt less attention, in the same pattern",
+    "amplified": "giving the same pattern more attention",
+    "damped": "giving the same pattern less attention",
     "reconfigured": "attending to other tokens of the prompt",
 }
 
@@ -359,31 +377,34 @@ def _labels(fact: Fact) -> Sentence:
     many = f"{first.value:.0f} {'is' if first.value == 1 else 'are'}"
     if heads == first.value:
         many = "it is" if heads == 1 else "all are"
-    most = f"{many} now {_LABELS[first.label or '']}"
-    beyond = "beyond a threshold"
-    return Sentence(f"{inserting} {heads} of {fact.of} heads {beyond}; {most}", changed)
+    most = f"{many} {first.label}, {_LABELS[first.label or '']}"
+    enough = "enough for a label"
+    return Sentence(f"{inserting} {heads} of {fact.of} heads {enough}; {most}", changed)
 
 
 @_form
 def _retained(fact: Fact) -> Sentence:
-    kept = f"the original prompt keeps {_size(fact.numbers[0], 'retained')}"
+    kept = f"the rest of the prompt still gets {_size(fact.numbers[0], 'retained')}"
     return Sentence(f"{_given(fact.subject)}{kept}", fact.numbers)
 
 
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    one = "the old attention times one factor per query"
-    explained = f"{one} explains {_size(whole, 'affine_r2')}"
+    explained = f"rescaling the old attention explains {_size(whole, 'affine_r2')}"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
     return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))
 
 
 @_form
 def _top_heads(fact: Fact) -> Sentence:
-    heads = listed([f"L{layer}H{head}" for layer, head in fact.places])
-    most = f"the heads that change most, by {word(fact.subject.measure)}: {heads}"
-    return Sentence(f"{_given(fact.subject)}{most}")
+    (layer, head), *others = fact.places
+    first = f"heads L{layer}H{head} (layer {layer}, head {head})"
+    heads = listed([first, *(f"L{layer}H{head}" for layer, head in others)])
+    heads = heads if others else where(fact.places[0])
+    scale = MEASURES[fact.subject.measure].scale
+    most = {"falling": "is lowest", "diverging": "changes most"}.get(scale, "is largest")
+    return Sentence(f"{_given(fact.subject)}{_what(fact.subject)} {most} in {heads}")
 
 
 @_form

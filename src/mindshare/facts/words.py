@@ -21,27 +21,13 @@ SIGNED = (  # changes, which have a sign even where they are means
     *("entropy_change", "peak_shift", "delta_logprob", "delta_logit", "first_order"),
 )
 RUNS = 3  # runs of layers that are listed; more are counted
-WORDS = {  # what a reader calls it; the others are called by their column's words
-    "mass": "attention share",
-    "share": "relative share",
-    "density": "attention per token",
-    "expected": "uniform share",
-    "amplitude": "attention received",
-    "peak_ratio": "highest peak",
-    "entropy_change": "change in evenness",
-    "retained": "attention retained",
-    "delta_logprob": "change in log-probability",
-    "delta_logit": "change in lead",
-    "first_order": "first-order effect",
-    "kl": "shift of the prediction",
-    "flip": "share of changed answers",
-    "correct": "accuracy",
-    "affine_r2": "attention explained by one factor per query",
-    "affine_r2_after": "attention explained by one factor after the insertion",
-    "weight_evenness": "evenness of attention inside",
-    "value_evenness": "evenness of values inside",
+ASKED = {  # query sets; others are called by their own words
+    "last": "the last token",
+    "all": "all tokens",
+    "both": "all tokens",
+    "original": "the original tokens",
 }
-_PHRASES = {  # the same in a sentence, which needs no glossary; {} is a class of tokens
+_PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class of tokens
     "mass": "attention to {} tokens",
     "share": "the share of {} in the compared classes' attention",
     "density": "attention per {} token",
@@ -54,9 +40,10 @@ _PHRASES = {  # the same in a sentence, which needs no glossary; {} is a class o
     "delta_logit": "the effect of hiding {} tokens on the answer's lead over its best rival",
     "kl": "the effect of hiding {} tokens on the prediction",
     "flip": "the effect of hiding {} tokens on the answer",
-    "amplitude": "attention to the original prompt",
-    "retained": "attention kept on the original prompt",
-    "divergence": "attention shift within the prompt",
+    "amplitude": "attention on the original tokens",
+    "shape": "the likeness to the pattern before",
+    "retained": "attention not given to inserted tokens",
+    "divergence": "the attention shift within the prompt",
     "affine_r2": "the part of attention explained by rescaling",
     "weight_evenness": "the evenness of attention over the inserted tokens",
     "value_evenness": "the likeness of the inserted tokens' value vectors",
@@ -151,7 +138,12 @@ def names(words: Iterable[str]) -> str:
 
 def word(measure: str) -> str:
     """What a reader calls it."""
-    return WORDS.get(measure, measure.replace("_", " "))
+    return MEASURES[measure].word if measure in MEASURES else measure.replace("_", " ")
+
+
+def asked(queries: str) -> str:
+    """Whose attention it is."""
+    return ASKED.get(queries, f"the query set {name(queries)}")
 
 
 def phrase(measure: str, token_class: str | None = None) -> str:

@@ -23,10 +23,8 @@ from mindshare.figures.captions import (
     Encoding,
     axis_title,
     axis_words,
-    cell_words,
     summary_figure,
     summary_title,
-    told_apart,
 )
 from mindshare.figures.colours import INK, PAPER
 from mindshare.figures.figure import Figure, redrawable
@@ -73,12 +71,14 @@ def class_bars(
     options: ClassBarsOptions | None = None,
     *,
     totals: pa.Table | None = None,
+    contrast: pa.Table | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Figure:
     """Token classes by layer and model; `about` adds to the definition (classes, heads, data).
 
     `totals` is a summary of the classes' sum, whose intervals stacked bars show: that of a sum is
-    not in the intervals of its parts. A measure of heads (entropy, distance, …) has no classes.
+    not in the intervals of its parts. `contrast` holds the differences between two models, of which
+    the title tells the largest significant one. A measure of heads (entropy, …) has no classes.
     """
     options = options or ClassBarsOptions()
     missing = [name for name in COLUMNS if name not in summary.column_names]
@@ -92,7 +92,7 @@ def class_bars(
     data = selected(summary)
     order = _class_order(data, options)
     sums = [] if totals is None else selected(totals).rows
-    bars = _ClassBars(data.only("class", order), options, order, sums)
+    bars = _ClassBars(data.only("class", order), options, order, sums, contrast)
     if len(bars.panels) > _MOST_ROWS:
         raise SelectionError(
             f"{len(bars.panels)} rows ({' × '.join(bars.split)}) are too many for one chart",
@@ -103,7 +103,8 @@ def class_bars(
         rest, top = order
         style = {field.name: getattr(options, field.name) for field in fields(Style)}
         style |= {"name": options.name or "class_bars_share", "bands": options.whiskers}
-        return share_lines(data.only("class", [top]), LineOptions(**style), bars.label(rest))
+        lines = LineOptions(**style)
+        return share_lines(data.only("class", [top]), lines, bars.label(rest), bars.differences)
     return summary_figure(_view(bars), bars.data, _encoding(bars))
 
 
@@ -127,6 +128,15 @@ class _ClassBars:
     options: ClassBarsOptions
     order: list[str | None]  # classes, bottom to top
     totals: list[Row]  # sums over the classes, with their intervals
+    contrast: pa.Table | None  # between two models
+
+    @property
+    def differences(self) -> pa.Table | None:
+        """Between the models, of the classes that are drawn; of shares that of the top one."""
+        if self.contrast is None:
+            return None
+        drawn = self.order[1:] if self.is_line else self.order
+        return select(self.contrast, self.options).only("class", drawn).table
 
     @property
     def stacked(self) -> bool:
@@ -270,11 +280,7 @@ def _segments(bars: _ClassBars) -> Spec:
         sort = [{"field": "order", "order": "ascending"}]
         groups = ["panel", "layer", "model"]
         stack = [{"stack": "mean", "groupby": groups, "sort": sort, "as": ["from", "to"]}]
-    title = axis_title(bars.data)
-    with_queries = f"{title}, queries: {bars.data.queries}"  # also in the caption
-    fits = text_width(with_queries) <= bars.height and bars.options.y_title is None
-    title = with_queries if fits else title
-    axis = {"title": title, "tickCount": 5 if len(bars.panels) == 1 else 3}
+    axis = {"title": axis_title(bars.data), "tickCount": 5 if len(bars.panels) == 1 else 3}
     domain: Spec = {"scale": {"domain": [0, 1]}} if bars.is_share else {}
     return {
         "transform": [{"filter": "datum.kind === 'bar'"}, *stack],
@@ -316,7 +322,7 @@ def _colour(bars: _ClassBars) -> Spec:
 def _tooltip(bars: _ClassBars, *, total: bool = False) -> list[Spec]:
     texts = {"model": "model", "layer": "layer"}
     texts |= {} if total or bars.order == [None] else {"class": "class"}
-    mean = f"{bars.data.measure.name}, total" if total else bars.data.measure.name
+    mean = f"{bars.data.measure.word}, total" if total else bars.data.measure.word
     return tooltip(texts, {"mean": mean, "low": "low", "high": "high", "n_prompts": "prompts"})
 
 
@@ -352,27 +358,14 @@ def _encoding(bars: _ClassBars) -> Encoding:
 
 
 def _title(bars: _ClassBars) -> str:
-    """Two models: where they differ most; else where the bars are highest. If it can be told."""
+    """Of two models, what the findings say; else where the bars are highest, if it can be told."""
     data = bars.data
     heights = bars.totals if len(bars.order) > 1 else data.drawn
     by = "layer" if bars.order == [None] else "token class and layer"
-    if bars.is_share or not bars.stacked or not data.has_intervals or "head" in bars.split:
-        return summary_title(data, [] if bars.order != [None] else data.drawn, by=by)
-    if len(data.models) != 2:
-        return summary_title(data, heights, by=by)
-    pairs: dict[int | None, list[Row]] = {}
-    for bar in heights:
-        pairs.setdefault(bar["layer"], []).append(bar)
-    # Models of unequal depth have no layer in common.
-    if not pairs or any(len(pair) != 2 for pair in pairs.values()):
-        return summary_title(data, [], by=by)
-    a, b = max(pairs.values(), key=lambda pair: abs(pair[0]["mean"] - pair[1]["mean"]))
-    if not told_apart(data, a, [b]):
-        return summary_title(data, [], by=by)
-    where = cell_words(a["layer"], None, bars.options)
-    chosen = f"Of {len(pairs)} layers, " if bars.options.layers else ""
-    models = [bars.options.word(model) for model in data.models]
-    return f"{chosen}{models[0]} and {models[1]} differ most in {where}"
+    pair = len(data.models) == 2 and bars.order != [None]
+    if bars.is_share or not bars.stacked or pair or "head" in bars.split:
+        heights = [] if bars.order != [None] else data.drawn
+    return summary_title(data, heights, by=by, differences=bars.differences)
 
 
 def _series(bars: _ClassBars) -> dict[str, list[Row]]:

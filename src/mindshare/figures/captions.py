@@ -20,20 +20,22 @@ import pyarrow as pa
 
 from mindshare.facts import evidence
 from mindshare.facts.cells import Number, metadata
-from mindshare.facts.words import count, listed
+from mindshare.facts.titles import title_of_differences
+from mindshare.facts.words import asked, count, listed, name
 from mindshare.figures.colours import FAINT, ColourScale
 from mindshare.figures.figure import Figure
 from mindshare.figures.render import printed
 from mindshare.figures.selection import Row, Selection
 from mindshare.figures.theme import BOLD, SCHEMA, TEXT, TITLE, Spec, Style, config, wrapped
 from mindshare.measures import MEASURES, Measure
-from mindshare.tables import DEFINITIONS, ONE_BASED, QUERIES, defined, one_based
+from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, one_based
 
 Parts = Iterable[str | None]  # sentences; None: nothing to say
 CAPTION_WORDS = 25
 _LISTED, _EACH = 12, 6  # layers that a description lists; numbers of a line
+_TESTED = ("difference", "p_family")
 _UNBROKEN = 16  # characters of a name that is kept in one line
-_QUERIES = {"all": "every token", "both": "every token", "original": "the original tokens"}
+_LATER = {"all": "later tokens", "both": "later tokens", "original": "later original tokens"}
 _VISIBLE = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 
 
@@ -79,7 +81,7 @@ def summary_words(data: Selection, chart: Encoding) -> tuple[str, str, str]:
         *chart.details,
         *chart.marks,
     ]
-    facts = [stated, *_reservations(data), *chart.facts]
+    facts = [stated, *_reservations(data), *_tests(data), *chart.facts]
     return _fitted(caption), _definition(data, facts, measures), " ".join(filter(None, described))
 
 
@@ -88,9 +90,8 @@ def prompt_figure(
 ) -> Figure:
     """A chart of what one prompt's tokens receive, with its words."""
     about, known = about or {}, metadata(table)
-    queries = queries_words(about, known)
-    caption = _fitted([_facts_sentence(queries, chart.shown, style), *chart.marks])
-    definition = _define(["received"], chart.facts, style, about, known, queries)
+    caption = _fitted([_facts_sentence(_asked(about, known), chart.shown, style), *chart.marks])
+    definition = _define(["received"], chart.facts, style, about, known, _queries(about, known))
     description = " ".join(filter(None, [*chart.details, *chart.marks]))
     return _figure(view, chart, style, table, caption, definition, description)
 
@@ -136,9 +137,17 @@ def _heading(title: str, caption: str, style: Style) -> Spec:
 # ── titles ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def summary_title(data: Selection, rows: Sequence[Row], *, by: str) -> str:
-    """What stands out among the rows, if it can be told from all others; else what is shown."""
+def summary_title(
+    data: Selection, rows: Sequence[Row], *, by: str, differences: pa.Table | None = None
+) -> str:
+    """What the findings say of the differences; else what stands out; else what is shown.
+
+    `differences` are those between the means of two models, if the chart draws the means.
+    """
     what, who = f"{data.measure.title}{_common(data)}", _who(data)
+    tested = data.table if data.is_difference else differences
+    if tested is not None:
+        return _found(data, tested) or f"{what} by {by}{': ' * data.is_difference}{who}"
     top = stands_out(data, rows) if data.has_intervals and len(rows) > 1 else None
     if top is None or not told_apart(data, top[1], rows):
         return f"{what} by {by}{who}"
@@ -151,16 +160,16 @@ def summary_title(data: Selection, rows: Sequence[Row], *, by: str) -> str:
     return f"{what} is {word} in {cell_words(row['layer'], row['head'], data.style)}{which}{who}"
 
 
-def difference_title(data: Selection, significant: Sequence[Row] | None) -> str:
-    """How many heads differ; None: so few prompts can show no difference."""
-    if significant is None:
-        return f"Difference by layer and head in {difference_words(data)}"
-    return f"{len(significant)} of {len(data.drawn)} heads differ in {difference_words(data)}"
+def _found(data: Selection, differences: pa.Table) -> str | None:
+    """The largest significant difference in the layers that are drawn, as they are counted."""
+    style = data.style
 
+    def called(word: str) -> str:
+        return style.label.get(word) or name(word)
 
-def difference_words(data: Selection) -> str:
-    """`mass of hash: b minus a`"""
-    return f"{_lower(data.measure.title)}{_common(data)}: {_who(data)}"
+    table = one_based(differences) if style.labels == ONE_BASED else differences
+    layers = [None if layer is None else style.number(layer) for layer in data.layers]
+    return title_of_differences(table, called, layers=layers)
 
 
 def stands_out(data: Selection, rows: Sequence[Row]) -> tuple[str, Row] | None:
@@ -213,16 +222,16 @@ def _who(data: Selection) -> str:
 
 def _first_sentence(data: Selection, measures: Sequence[Measure]) -> str:
     """Which numbers are shown: queries, if all measures depend on them, heads and prompts."""
-    queries = data.queries
+    queries = None if data.queries is None else f"attention of {asked(data.queries)}"
     if queries is None and all("received" in measure.needs for measure in measures):
-        queries = queries_words(data.about, data.metadata)
+        queries = _asked(data.about, data.metadata)
     heads = [] if len(data.heads) > 1 else [_heads(data)]  # a map shows by itself that it has each
     return _facts_sentence(queries, [*heads, prompts_words(data)], data.style)
 
 
 def _facts_sentence(queries: str | None, facts: Sequence[str], style: Style) -> str:
     based = [] if style.labels == "zero-based" else [f"numbers {style.labels}"]
-    text = "; ".join([*([f"queries: {queries}"] if queries else []), *facts, *based])
+    text = "; ".join([*([queries] if queries else []), *facts, *based])
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -266,13 +275,13 @@ def _define(
 ) -> str:
     """The measures and what they rest on, then the facts, then what the caller knows."""
     names = list(dict.fromkeys(measures))
-    for name in names:  # grows while it is walked
-        names += [more for more in MEASURES[name].needs if more not in names]
+    for measure in names:  # grows while it is walked
+        names += [more for more in MEASURES[measure].needs if more not in names]
     if queries is None and "received" in names:
-        queries = queries_words(about, known)
-    parts = [f"{MEASURES[name].title}: {defined(name, known)}" for name in names]
+        queries = _queries(about, known)
+    parts = [f"{MEASURES[one].heading}: {defined(one, known)}" for one in names]
     parts.append("A[i,j] is the attention that query token i gives to key token j, after softmax")
-    if any("A'" in DEFINITIONS[name] for name in names):
+    if any("A'" in DEFINITIONS[one] for one in names):
         parts.append("A' is the same with the insertion")
     parts += [f"Query set Q: {queries}"] if queries else []
     parts += [*filter(None, facts), f"Layers and heads are labelled {style.labels}"]
@@ -379,7 +388,7 @@ def _reservations(data: Selection) -> Iterator[str]:
     """Which classes some prompts lack, and whether few prompts make the intervals approximate."""
     rows = [row for row in data.drawn if row.get("low") is not None]
     if not all(row.get("reliable", True) for row in rows):
-        yield "Approximate: few prompts."
+        yield "Intervals approximate: few prompts."
     lacking = {
         row["class"]: f"{row['n_prompts']:,} of {row['n_prompts'] + row['n_absent']:,}"
         for row in data.drawn
@@ -389,15 +398,42 @@ def _reservations(data: Selection) -> Iterator[str]:
         yield f"Prompts that have the class: {', '.join(f'{k} {v}' for k, v in lacking.items())}."
 
 
-def queries_words(about: Mapping[str, str], known: Mapping[str, str]) -> str | None:
-    """The query set as the caller calls it, or as the table's own study says."""
+def _tests(data: Selection) -> Iterator[str]:
+    """What a difference is, how it was tested, and which layers of the models were compared."""
+    if data.is_difference:
+        yield from (f"{name.capitalize()}: {DEFINITIONS[name]}" for name in _TESTED)
+        yield from [data.metadata[DEPTH]] if DEPTH in data.metadata else []
+
+
+def _queries(about: Mapping[str, str], known: Mapping[str, str]) -> str | None:
+    """The query set of what tokens receive, and which of its queries count, exactly."""
+    found = _query_set(about, known)
+    if found is None:
+        return None
+    words, near = found
+    counted = {None: "", 0: ", i > j", -1: ", i ≥ j"}.get(near, f", i > j + {near}")
+    every = {"all": "every token", "both": "every token", "original": "the original tokens"}
+    return f"{every.get(words, words)}{counted}"
+
+
+def _asked(about: Mapping[str, str], known: Mapping[str, str]) -> str | None:
+    """The same in plain words: `attention from later tokens`."""
+    found = _query_set(about, known)
+    if found is None:
+        return None
+    words, near = found
+    if near is None or words not in _LATER:
+        return f"attention of {asked(words)}"
+    itself = {0: "", -1: " and from itself"}.get(near, f", from {(near or 0) + 1} behind on")
+    return f"attention from {_LATER[words]}{itself}"
+
+
+def _query_set(about: Mapping[str, str], known: Mapping[str, str]) -> tuple[str, int | None] | None:
+    """As the caller calls it, or as the table's own study says, which also says what is near."""
     study = json.loads(known.get("mindshare.definition", "{}"))
     if "queries" in about or not isinstance(study.get("queries"), str):
-        return about.get("queries")
-    near = int(study.get("near", 0))
-    counted = {0: "i > j", -1: "i ≥ j"}.get(near, f"i > j + {near}")
-    words = known.get(QUERIES, study["queries"])
-    return f"{_QUERIES.get(words, words)}, {counted}"
+        return (about["queries"], None) if "queries" in about else None
+    return known.get(QUERIES, study["queries"]), int(study.get("near", 0))
 
 
 def condition_label(condition: str, style: Style) -> str:

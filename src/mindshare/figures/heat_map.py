@@ -2,8 +2,9 @@
 
 A `summary` or `response_summary` gives how much, a `contrast` how much more or less. Colours run as
 the registry says: light at 0, light at 1, or white where nothing happens. Maps of one table share
-their colours, so that models and conditions can be compared. Symbols stand only on cells that
-matter: the largest significant differences, or each head's label. Computes nothing.
+their colours, so that models and conditions can be compared. A difference fills its cell only where
+it is significant. Symbols stand only on cells that matter: the largest significant differences, or
+each head's label. Computes nothing.
 """
 
 from __future__ import annotations
@@ -17,20 +18,18 @@ import pyarrow as pa
 
 from mindshare.errors import SelectionError
 from mindshare.facts import evidence
-from mindshare.facts.cells import Number
 from mindshare.facts.words import count, listed
 from mindshare.figures.captions import (
     Encoding,
     axis_title,
     axis_words,
     colour_words,
-    difference_title,
     summary_figure,
     summary_title,
 )
-from mindshare.figures.colours import GRADIENT, INK, NOTHING, ColourScale
+from mindshare.figures.colours import GRADIENT, INK, NOTHING, PAPER, ColourScale
 from mindshare.figures.figure import Figure, redrawable
-from mindshare.figures.selection import Row, Selection, select
+from mindshare.figures.selection import Row, Selection, select, significant
 from mindshare.figures.theme import (
     Spec,
     Style,
@@ -42,7 +41,6 @@ from mindshare.figures.theme import (
     tooltip,
 )
 from mindshare.stats import INACTIVE, meanings, thresholds_of
-from mindshare.tables import DEFINITIONS
 
 # Labels as strokes in a square from −1 to 1: characters sit higher or lower by font.
 SHAPES = {
@@ -59,6 +57,7 @@ TOP = 10  # differences that are marked
 _AXIS_ROOM = 50  # pixels for the y axis and its title
 _WIDEST, _HIGHEST, _LOWEST, _TALLEST = 56, 22, 7, 360  # pixels of a cell; of the whole map
 _SMALLEST, _SYMBOL = 7.5, 8.0  # pixels of a cell that can hold a symbol; of a symbol
+_CHANCE = 0.45  # of a cell's sides: what a difference fills that may be chance
 
 
 @dataclass(frozen=True)
@@ -160,12 +159,10 @@ class _Cells:
     @cached_property
     def significant(self) -> list[Row] | None:
         """The differences that findings call differences; None: so few prompts can show none."""
-        if not self.data.is_difference:
+        units = [row.get("n_groups") or row["n_prompts"] for row in self.data.drawn]
+        if not self.data.is_difference or max(units, default=0) < evidence.FEWEST:
             return None
-        rows = [(row, Number.from_row(row, self.data.value)) for row in self.data.drawn]
-        if max((number.n_units for _, number in rows), default=0) < evidence.FEWEST:
-            return None
-        return [row for row, number in rows if evidence.differs(number)]
+        return [row for row in self.data.drawn if significant(self.data, row)]
 
     @cached_property
     def labels(self) -> dict[str, int]:
@@ -213,7 +210,7 @@ def _view(cells: _Cells) -> Spec:
             "x": _axis("head", heads, "Head", number_axis(heads, cells.width, options), options),
             "y": _axis("layer", layers, title, upright, options),
         },
-        "layer": [_rects(cells), *([_symbols(cells)] if cells.shapes else [])],
+        "layer": [*_rects(cells), *([_symbols(cells)] if cells.shapes else [])],
     }
 
 
@@ -233,12 +230,15 @@ def _value(cells: _Cells, row: Row) -> Row | None:
     mark = cells.marks.get((row["layer"], row["head"]))
     value |= {"mark": mark} if mark in cells.shapes else {}
     if row[data.value] is not None:
+        if cells.significant is not None:
+            value["significant"] = row in cells.significant
         place = cells.scale.place(row[data.value])
         return {**value, "place": place, "ink": cells.scale.ink(place, cells.options.colours)}
     return {**value, "ink": INK} if cells.is_inactive(row) else None
 
 
-def _rects(cells: _Cells) -> Spec:
+def _rects(cells: _Cells) -> list[Spec]:
+    """Cells with their edges; where differences were tested, those that may be chance are small."""
     data = cells.data
     title = axis_title(data)
     room = cells.options.pixels - 2 * _AXIS_ROOM
@@ -248,11 +248,17 @@ def _rects(cells: _Cells) -> Spec:
     texts |= {"label": "label"} if cells.labels else {}
     numbers = {data.value: title, "low": "low", "high": "high"}
     numbers |= {"p_family": "p_family"} if data.is_difference else {}
-    encoding = {
-        "color": {**colour, "legend": None} if cells.all_zero else colour,
-        "tooltip": tooltip(texts, numbers | {"n_prompts": "prompts"}),
-    }
-    return layer("rect", encoding, where="isValid(datum.place)", stroke=line, strokeWidth=0.4)
+    coloured = {"color": {**colour, "legend": None} if cells.all_zero else colour}
+    told = {"tooltip": tooltip(texts, numbers | {"n_prompts": "prompts"})}
+    there, edge = "isValid(datum.place)", Spec(stroke=line, strokeWidth=0.4)
+    if cells.significant is None:
+        return [layer("rect", coloured | told, where=there, **edge)]
+    small = Spec(width={"band": _CHANCE}, height={"band": _CHANCE})
+    return [
+        layer("rect", told, where=there, fill=PAPER, **edge),
+        layer("rect", coloured | told, where="datum.significant", **edge),
+        layer("rect", coloured | told, where="datum.significant === false", **small),
+    ]
 
 
 def _symbols(cells: _Cells) -> Spec:
@@ -281,11 +287,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
     share = f"under {100 * thresholds.floor:g}\xa0% of attention on these tokens"
     facts, details = [], []
     if data.is_difference:
-        title = difference_title(data, cells.significant)
-        facts += [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
-        facts += [f"Marked: the {TOP} largest differences with p_family < {evidence.ALPHA:g}"]
-    else:
-        title = summary_title(data, data.drawn, by="layer and head")
+        facts += [f"Full cells: p_family < {evidence.ALPHA:g}; marked: the {TOP} largest of them"]
     if cells.labels:
         known = meanings(thresholds)
         rules = "; ".join(f"{label} = {known[label]}" for label in cells.labels if label in known)
@@ -299,7 +301,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
     colours = "white at 0" if cells.all_zero else colour_words(cells.scale)
     return Encoding(
         name=name,
-        title=title,
+        title=summary_title(data, data.drawn, by="layer and head"),
         kind="Map",
         axes=f"Vertical, from the bottom: {axis_words('layer', cells.layers, options)}; "
         f"horizontal: {count(len(cells.heads), 'head')}. Colour: {colours}",
@@ -317,9 +319,10 @@ def _symbol_words(cells: _Cells) -> str | None:
     if cells.data.is_difference:
         if cells.significant is None:
             return "Too few prompts for a test."
-        n = len(cells.marks)
-        which = "the largest significant difference" + (f"s, {n} of them" if n > 1 else "")
-        return f"+ and –: {which}." if cells.shapes else None
+        if not cells.significant:
+            return "Small cells: all may be chance."
+        largest = "; + and –: the largest" if cells.shapes else ""
+        return f"Full cells: significant; small ones may be chance{largest}."
     if cells.labels and cells.options.symbols and not cells.shapes:
         return "Cells are too small for symbols of labels."
     return "Symbols: the head's label." if cells.shapes else None

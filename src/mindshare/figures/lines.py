@@ -21,13 +21,12 @@ from mindshare.figures.captions import (
     axis_title,
     axis_words,
     condition_label,
-    difference_words,
     summary_figure,
     summary_title,
 )
 from mindshare.figures.colours import series_colours
 from mindshare.figures.figure import Figure, redrawable
-from mindshare.figures.selection import Row, Selection, only, pick, select
+from mindshare.figures.selection import Row, Selection, only, pick, select, significant
 from mindshare.figures.theme import (
     PanelGrid,
     Spec,
@@ -41,7 +40,7 @@ from mindshare.figures.theme import (
     number_axis,
     tooltip,
 )
-from mindshare.tables import DEFINITIONS, DEPTH
+from mindshare.tables import DEFINITIONS
 
 RESPONSES = ("amplitude", "shape", "entropy_change", "retained")
 # The `conditions` of all models alike, or of each by its label: tokenizers count differently.
@@ -115,7 +114,9 @@ def layer_lines(
     return summary_figure(view, data, layer_encoding(data, options, by, panels))
 
 
-def share_lines(data: Selection, options: LineOptions, rest: str) -> Figure:
+def share_lines(
+    data: Selection, options: LineOptions, rest: str, differences: pa.Table | None = None
+) -> Figure:
     """One of two classes whose shares sum to 1, one line per model: what it lacks, `rest` has."""
     data = replace(data, style=options)
     grid = PanelGrid.of(1, options)
@@ -123,7 +124,8 @@ def share_lines(data: Selection, options: LineOptions, rest: str) -> Figure:
     y_title = axis_title(data, f"Share of {options.word(name)}")
     panel = layer_panel(data, "model", y_title=y_title, domain=(0.0, 1.0))
     view = panels_view(grid, [panel], options, layer_axis(data, grid), "layer")
-    chart = layer_encoding(data, options, "model", [panel], marks=[f"The rest: {rest}."])
+    marks = [f"The rest: {rest}."]
+    chart = layer_encoding(data, options, "model", [panel], marks, differences)
     return summary_figure(view, data, chart)
 
 
@@ -152,7 +154,8 @@ def layer_panel(data: Selection, by: str, model: str | None = None, **look: Any)
         if model in (None, row.get("model")):
             name = next(iter(lines)) if by == "difference" else label(row[by])
             place = data.style.number(row["layer"])
-            lines[name].append({**row, "x": place, "mean": row[data.value]})
+            tested = {"significant": significant(data, row)} if data.is_difference else {}
+            lines[name].append({**row, **tested, "x": place, "mean": row[data.value]})
     by_label = {label(name): colour for name, colour in colours.items()}
     return LinePanel(data, lines, by_label, **look)
 
@@ -163,18 +166,14 @@ def layer_encoding(
     by: str,
     panels: Sequence[LinePanel],
     marks: Sequence[str] = (),
+    differences: pa.Table | None = None,
 ) -> Encoding:
-    title = summary_title(data, data.drawn, by="layer")
-    facts = []
-    if data.is_difference:
-        title = f"Difference by layer in {difference_words(data)}"
-        facts = [f"{n.capitalize()}: {DEFINITIONS[n]}" for n in ("difference", "p_family")]
-        facts += [data.metadata[DEPTH]] if DEPTH in data.metadata else []
+    tested = data.is_difference and data.has_intervals
     per = "pair of models" if by == "difference" else by
     by_model = f". A panel per model: {listed(data.models)}" if len(panels) > 1 else ""
     return Encoding(
         name=[f"{'difference_in_' * data.is_difference}{data.measure.name}_by_layer"],
-        title=title,
+        title=summary_title(data, data.drawn, by="layer", differences=differences),
         kind="Lines",
         axes=f"Horizontal: {axis_words('layer', data.layers, options)}. "
         f"One line per {per}: {listed(list(panels[0].lines))}{by_model}",
@@ -184,8 +183,11 @@ def layer_encoding(
             for label, rows in panel.lines.items()
         },
         interval="Band" if _has_bands(panels[0], options) else "",
-        marks=[*marks, None if data.neutral is None else f"Dashed: {data.neutral:g}, no change."],
-        facts=facts,
+        marks=[
+            *marks,
+            "Large dots: significant." if tested else None,
+            None if data.neutral is None else f"Dashed: {data.neutral:g}, no change.",
+        ],
     )
 
 
@@ -347,7 +349,8 @@ def panels_view(
     views = []
     for panel in panels:
         values = [
-            {name: row[name] for name in columns} | {"series": label}
+            {name: row[name] for name in (*columns, "significant") if name in row}
+            | {"series": label}
             for label, rows in panel.lines.items()
             for row in rows
             if row["mean"] is not None
@@ -388,8 +391,11 @@ def _layers(
     if not categories:
         look = {"strokeWidth": 1.7, "strokeJoin": "round", "tooltip": None}
         layers.append(layer("line", {**colour, **dash}, **look))
-    size = 34 if categories else 10 if longest > 16 else 22
+    size: Spec = {"value": 34 if categories else 10 if longest > 16 else 22}
+    if panel.data.is_difference:
+        size["condition"] = {"test": "datum.significant", "value": 50}
     numbers = {"mean": panel.data.measure.title, "low": "low", "high": "high"}
     tips = tooltip({"series": "line", "x": x_label}, numbers | {"n_prompts": "prompts"})
-    layers.append(layer("circle", {**colour, "tooltip": tips, **beside}, size=size, opacity=1))
+    dots = {**colour, "size": size, "tooltip": tips, **beside}
+    layers.append(layer("circle", dots, opacity=1))
     return layers

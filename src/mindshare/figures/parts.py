@@ -145,7 +145,9 @@ def _view(bars: _PartBars) -> Spec:
     place: Spec = {"y": channel("part", "nominal", sort=labels, scale=scale, axis=axis)}
     values = [row | {"end": _end(row, bars.rows, width)} for row in bars.rows]
     beside = {"yOffset": channel("model", "nominal", sort=models)} if len(models) > 1 else {}
-    tips = tooltip({"part": "part", "model": "of"}, {"mass": "mass", "expected": "if even"})
+    tips = tooltip(
+        {"part": "part", "model": "of"}, {"mass": MEASURES["mass"].word, "expected": "if even"}
+    )
     bar = {**place, **beside, "tooltip": tips}
     written: Spec = {"align": "left", "dx": 4, "color": INK, "fontSize": TEXT}
     text = {**place, **beside, "x": channel("end"), "text": channel("shown", "nominal")}
@@ -174,8 +176,7 @@ def _end(row: Row, rows: Sequence[Row], width: float) -> float:
 
 
 def _x() -> Spec:
-    title = "Attention share"
-    axis = {"title": title, "tickCount": 4, "grid": True, "labelFlush": False}
+    axis = {"title": MEASURES["mass"].title, "tickCount": 4, "grid": True, "labelFlush": False}
     axis |= {"labelExpr": "format(100 * datum.value, 'd') + ' %'"}
     return channel("mass", axis=axis, scale={"nice": False})
 
@@ -202,8 +203,8 @@ def points(difference: float) -> str:
 
 def _encoding(bars: _PartBars) -> Encoding:
     models = bars.data.models
-    marks = ["Line: if attention were even. Other: template, blank lines."]
-    marks += ["Right: {1} minus {0}, in points.".format(*models)] if bars.differs else []
+    marks = ["Right: {1} minus {0}, in points.".format(*models)] if bars.differs else []
+    marks += ["Line: even attention. Other: template, blank lines."]
     return Encoding(
         name=["parts"],
         title=_title(bars),

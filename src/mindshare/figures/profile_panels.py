@@ -33,6 +33,7 @@ from mindshare.figures.theme import (
     tooltip,
     wrapped,
 )
+from mindshare.measures import MEASURES
 from mindshare.stats.profiles import WITHOUT
 from mindshare.tables import DEFINITIONS, SCHEMAS
 
@@ -220,7 +221,7 @@ def profiles_view(stacks: Sequence[Sequence[ProfilePanel]], options: ProfileOpti
     inside = options.legends == "inside"
     colour = _colour([panel for stack in stacks for panel in stack], options)
     grid = PanelGrid.of(len(stacks[0]), options, most=options.columns, titled=inside)
-    y_title = "Attention received" if options.y_title is None else options.y_title
+    y_title = MEASURES["received"].title if options.y_title is None else options.y_title
     views: list[list[Spec]] = []
     for row in (row for rows in zip(*map(grid.rows, stacks), strict=True) for row in rows):
         views.append([])

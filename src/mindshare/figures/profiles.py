@@ -126,7 +126,7 @@ def _grid_encoding(
         [model],
         prompt,
         name=["profiles", condition],
-        title=f"Tokens receive {word} {label} in {n} of {heads}: {model}",
+        title=f"Tokens receive {word} {label} in {n} of {heads} drawn: {model}",
         gap=gap,
         facts=[
             "Upper panels: the original tokens that have the same characters and the same id in "

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError, nearest
-from mindshare.facts.cells import metadata
+from mindshare.facts import evidence
+from mindshare.facts.cells import Number, metadata
 from mindshare.figures.colours import class_colours
 from mindshare.figures.theme import Style, check_word
 from mindshare.measures import MEASURES, Measure
@@ -166,6 +167,11 @@ def only(table: pa.Table, column: str, wanted: Sequence[Any]) -> pa.Table:
             )
     value_set = pa.array(list(wanted), type=table[column].type)
     return table.filter(pc.is_in(table[column], value_set=value_set))
+
+
+def significant(data: Selection, row: Row) -> bool:
+    """Whether findings would call this difference one."""
+    return evidence.differs(Number.from_row(row, data.value))
 
 
 def pick(table: pa.Table, kind: str, **wanted: Any) -> pa.Table:

@@ -32,10 +32,11 @@ from mindshare.figures.colours import FAINT, GRADIENT, INK, NOTHING, PAPER, Colo
 from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import Row, pick
 from mindshare.figures.theme import TEXT, Spec, Style, channel, layer, text_width, tooltip
+from mindshare.measures import MEASURES
 from mindshare.stats.profiles import WITHOUT
 
 NEWLINE, TAB = "¶", "→"
-LEGEND, RECEIVED = "Received with / without", "Attention received"
+LEGEND, RECEIVED = "Received with / without", MEASURES["received"].title
 _REACH = 0.95  # share of the tokens that colours reach; a single outlier fades no others
 _LINE, _BOX = 20, 17  # pixels: from line to line, height of a box
 _BLANK = 0.45  # em: width of a box without characters

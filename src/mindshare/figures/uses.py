@@ -43,6 +43,7 @@ from mindshare.measures import MEASURES
 from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES
 
 SHOWN = ("Looked at", "Carried", "Used")
+LOOKED = MEASURES["mass"]
 _HEIGHT = 250
 # Where a name may stand around its dot, the best place first; pixels between both.
 _AROUND = np.array([(1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6), (0, 1), (0, -1), (1, 0), (-1, 0)])
@@ -154,9 +155,11 @@ def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotO
     shown = legend(labels, options.pixels, symbolType="circle") if len(colours) > 1 else None
     ends = np.array([_ends([row[n] for row in rows]) for n in ("mass", "mean")])
     x_scale, y_scale = ({"domain": end, "nice": False} for end in ends.tolist())
-    x = channel("mass", scale=x_scale, axis={"title": "Mass: how much the head looks there"})
+    x = channel(
+        "mass", scale=x_scale, axis={"title": f"{LOOKED.title}: how much the head looks there"}
+    )
     y = channel("mean", scale=y_scale, axis={"title": effect, "tickCount": 6})
-    numbers = {"mass": "mass", "contribution": "contribution", "mean": effect}
+    numbers = {"mass": LOOKED.word, "contribution": "contribution", "mean": effect}
     tips = tooltip({"place": "layer.head", "kind": "remark"}, numbers)
     names = _placed(rows, named, ends, (grid.panel_width, _HEIGHT))
     line = {"x": channel("x"), "y": channel("y"), "x2": {"field": "x2"}, "y2": {"field": "y2"}}
@@ -213,13 +216,12 @@ def _dot_encoding(data: Selection, rows: list[Row], named: list[Row], token_clas
     rho = data.metadata.get(f"{RANK_CORRELATION} {model} {token_class}", "not known")
     found = {kind: [r["place"] for r in named if r["kind"] == kind] for kind in (LOOKS, USES)}
     remarks = [f"{kind.capitalize()}: {listed(heads)}." for kind, heads in found.items() if heads]
-    short = MEASURES["mass"].short
     return Encoding(
         name=["mass_against", data.measure.name, token_class, model],
         title=f"Looking and using, {token_class}, head by head: {model}",
         kind="Dots",
-        axes=f"One dot for each of {count(len(rows), 'head')}. Horizontal: mass, {short}; "
-        f"vertical: {data.measure.title.lower()}",
+        axes=f"One dot for each of {count(len(rows), 'head')}. "
+        f"Horizontal: {LOOKED.word}, {LOOKED.short}; vertical: {data.measure.title.lower()}",
         series={"": data.drawn},
-        marks=[f"Rank correlation of mass and loss over heads: {rho}.", *remarks],
+        marks=[f"Rank correlation of {LOOKED.word} and loss over heads: {rho}.", *remarks],
     )

@@ -67,7 +67,7 @@ def methods(saved: SavedResults) -> list[Block]:
     parts: list[Block] = [Paragraph(letters(names, tokens=compared(saved.metadata)))]
     for name in names:
         measure, words = MEASURES[name], f"{defined(name, saved.metadata)}."
-        parts.append(Term(measure.title, words, measure.mathml, measure.latex))
+        parts.append(Term(measure.heading, words, measure.mathml, measure.latex))
     parts.append(Bullets(tuple(_choices(saved))))
     if saved.kind == "insertion":
         labels = meanings(thresholds_of(saved.summary))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.facts.cells import measure_of, metadata
+from mindshare.measures import MEASURES
 from mindshare.report.saved import Picture, SavedResults
 from mindshare.stats import meanings, thresholds_of
 from mindshare.tables import DEFINITIONS, defined
@@ -215,7 +216,7 @@ def _level(saved: SavedResults) -> str:
 def _by_class(saved: SavedResults) -> list[NumberTable]:
     """Layers down, classes across; one table per model."""
     rows = saved.summary.to_pylist()
-    measure = saved.about("measure", "mass").capitalize()
+    measure = MEASURES[saved.about("measure", "mass")].title
     tables: list[NumberTable] = []
     for label in saved.models:
         of_model = [row for row in rows if row["model"] == label]
@@ -237,7 +238,7 @@ def _contrasts(saved: SavedResults) -> list[NumberTable]:
             {**row, "difference": with_interval(row, "difference")} for row in table.to_pylist()
         ]
         pair = f"{rows[0]['model_b']} minus {rows[0]['model_a']}"
-        caption = f"{measure_of(table).capitalize()}, {pair}, paired by prompt{_level(saved)}"
+        caption = f"{MEASURES[measure_of(table)].title}, {pair}, paired by prompt{_level(saved)}"
         keys = _keys(rows, ("queries", "layer", "head", "class"))
         first = ["rank"] if "rank" in table.column_names else []
         shown = (*first, *keys, "mean_a", "mean_b", "difference", "effect", "p_family")

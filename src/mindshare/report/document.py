@@ -37,7 +37,7 @@ from mindshare.report.saved import Picture, SavedResults
 ANSWER, CLAIM = 20, 26  # words, intervals not counted: of the answer with its number; of any claim
 _INTERVAL = re.compile(r"≈?\[.*?\]")
 CARDS, LIMITS, SUPPORTING = 3, 3, 2
-NAMED = 6  # classes in a question
+ASKED = 12  # words of a question
 # What is folded away at the end, once for all chapters: key → title.
 TOPICS = {
     "methods": "Methods",
@@ -271,12 +271,12 @@ def _shows(fact: Fact, pictures: Sequence[Picture]) -> str:
         fact.subject.token_class,
         any(head is not None for _, head in fact.places),
     )
-    measure = MEASURES[fact.subject.measure].title if fact.subject.measure in MEASURES else "–"
 
-    def fits(one: Picture) -> tuple[bool, bool, bool]:
-        classes = one.numbers["class"].to_pylist() if "class" in one.numbers.column_names else ()
-        of_class = token_class is None or token_class in classes
-        return of_class, one.title.startswith(measure), one.is_map == by_head
+    def fits(one: Picture) -> tuple[bool, bool, bool, bool]:
+        of_class = token_class is None or token_class in _classes(one)
+        # Differences are seen best where they are drawn.
+        difference = bool(fact.subject.against) == ("difference" in one.numbers.column_names)
+        return of_class, fact.subject.measure in one.measures, one.is_map == by_head, difference
 
     return max(pictures, key=fits).anchor
 
@@ -295,31 +295,35 @@ def title_of(saved: SavedResults) -> str:
 
 
 _ASKED = {
-    "mass": "How much attention goes to {}",
-    "share": "How is attention divided among {}",
-    "density": "How much attention goes to one token of {}",
-    "expected": "How much attention would go to {} if it were spread evenly",
-    "lift": "Is the attention to {} more than their number of tokens explains",
-    "contribution": "How much of the heads' output comes from {}",
-    "delta_logprob": "What does the answer lose when each class of tokens is hidden",
-    "delta_logit": "What does the answer's lead lose when each class of tokens is hidden",
-    "kl": "How far does the prediction move when each class of tokens is hidden",
-    "flip": "How many answers change when each class of tokens is hidden",
-    "correct": "How many answers are right when each class of tokens is hidden",
+    "mass": "Where does attention go in {}",
+    "share": "How is attention divided in {}",
+    "density": "How much attention does one token get in {}",
+    "expected": "What would an even spread of attention give in {}",
+    "lift": "Which tokens get more than their even share in {}",
+    "contribution": "Which tokens do the heads of {} draw on",
+    "delta_logprob": "What does the answer of {} lose when tokens are hidden",
+    "delta_logit": "What does the answer's lead lose in {} when tokens are hidden",
+    "first_order": "What would the answer of {} lose when tokens are hidden",
+    "kl": "How far does hiding tokens move the prediction of {}",
+    "flip": "How many answers of {} change when tokens are hidden",
+    "correct": "How many answers of {} are right when tokens are hidden",
 }
 
 
 def question(saved: SavedResults) -> str:
-    models = listed(list(saved.models))
-    differ = ", and do the models differ" if len(saved.models) > 1 else ""
+    """Short, as it is a heading: what does not fit is left out, or counted."""
+    models = list(saved.models)
+    differ = ", and do they differ" if len(models) > 1 else ""
     if saved.kind == "insertion":
-        what = listed(_insertions(saved))
-        return f"What does inserting {what} do to the attention of each head of {models}{differ}?"
-    measure = saved.about("measure", "mass")
-    asked = _ASKED.get(measure) or f"What is the {word(measure)} of each head"
-    classes = list(dict.fromkeys(c for numbers in charts_of(saved.tables) for c in numbers.named))
-    named = listed(classes) if 0 < len(classes) <= NAMED else "the token classes"
-    return f"{asked.format(named)}, layer by layer, in {models}{differ}?"
+        texts = _insertions(saved)
+        few = f"inserting {listed(texts)}" if len(texts) < 3 else count(len(texts), "insertion")
+        asked = f"What {'does' if len(texts) < 3 else 'do'} {few} change in {{}}"
+    else:
+        measure = saved.about("measure", "mass")
+        asked = _ASKED.get(measure) or f"What is the {word(measure)} of each head of {{}}"
+    whose = (listed(models), "the models" if len(models) > 1 else "the model")
+    wordings = [asked.format(who) + more for who in whose for more in (differ, "")]
+    return next((w for w in wordings if len(w.split()) <= ASKED), wordings[-1]) + "?"
 
 
 def _insertions(saved: SavedResults) -> list[str]:
@@ -354,23 +358,47 @@ def _arranged(
     flat = [one for one in pictures if not one.is_map] or list(pictures)
     wide = [one for one in flat if one.wide] or flat
     main = next((one for one in wide if one.anchor == answer), wide[0])
-    # Of charts with the same title (all layers, four of them), the widest is enough.
-    widest = {one.title: one for one in sorted(flat, key=lambda one: one.wide)}
-    supporting = [one for one in flat if one is widest[one.title] and one.title != main.title][
-        :SUPPORTING
-    ]
-    seen = {one.title for one in (main, *supporting)}
+    # Of charts of the same kind and numbers (all layers, four of them), the widest is enough.
+    widest = {_what(one): one for one in sorted(flat, key=lambda one: one.wide)}
+    several = (one for one in flat if one is widest[_what(one)] and _what(one) != _what(main))
+    supporting = list(several)[:SUPPORTING]
+    seen = {_what(one) for one in (main, *supporting)}
     rest = [one for one in pictures if one is not main and one not in supporting]
-    gallery = sorted(rest, key=lambda one: one.title in seen)
+    gallery = sorted(rest, key=lambda one: _what(one) in seen)
     return main, tuple(supporting), _labelled(gallery)
 
 
+def _classes(picture: Picture) -> frozenset[str]:
+    there = "class" in picture.numbers.column_names
+    return frozenset(picture.numbers["class"].to_pylist() if there else ())
+
+
+def _what(picture: Picture) -> tuple[object, ...]:
+    """What a picture is of; one of tokens is like no other."""
+    if not picture.kind or "received" in picture.measures:
+        return (picture.title,)
+    return picture.kind, picture.is_map, picture.measures, _classes(picture)
+
+
 def _labelled(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
-    """Short words for a switch, as short as tells them apart: `Amplitude`, `Retained by layer`."""
-    cuts = (r" by layer.*| with “.*|: .*", r" with “.*|: .*", r"(?!)")
-    steps = [[re.sub(cut, "", one.title) for one in pictures] for cut in cuts]
+    """Short words for a switch, as short as tells them apart: `Shape`, `Shape by layer`."""
+    steps = [(_measured(one), _of_model(one), _by(one), one.title) for one in pictures]
+    unlike = [{w for w in step if step.count(w) == 1} for step in zip(*steps, strict=True)]
     labels = [
-        next((step[i] for step in steps if step.count(step[i]) == 1), one.title)
-        for i, one in enumerate(pictures)
+        next((word for word, own in zip(step, unlike, strict=True) if word in own), step[-1])
+        for step in steps
     ]
     return tuple(replace(one, label=label) for one, label in zip(pictures, labels, strict=True))
+
+
+def _measured(picture: Picture) -> str:
+    known = [MEASURES[name].title for name in picture.measures if name in MEASURES]
+    return known[0] if len(known) == 1 else picture.title
+
+
+def _of_model(picture: Picture) -> str:
+    return f"{_measured(picture)}: {picture.title.rpartition(': ')[2]}"
+
+
+def _by(picture: Picture) -> str:
+    return f"{_measured(picture)} by {'head' if picture.is_map else 'layer'}"

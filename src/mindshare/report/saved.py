@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mindshare.errors import OutputError
 from mindshare.facts.cells import metadata
 from mindshare.figures import saved_figure
+from mindshare.figures.theme import INCH, POINTS
 from mindshare.naming import file_word
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ _ATTRIBUTES = """
 _FUNCTION = re.compile(r"url\s*\((?!#[\w-]+\))|@import|image\s*\(|\\", re.I)
 _DRAWN_AT = 3  # pixels of a PNG for one unit of the spec
 _WIDE = 420  # units: more is drawn for the width of a page, not of a column
+# Units that charts are laid out in anew for screens, where text of 12 units is 12 pixels or more:
+# over the page, over half of it, and on a phone, for which charts of a column are drawn already.
+_PAGE, _HALF, _PHONE = 890, 470, 326
 _NEXT = "name a folder that `mindshare shares`, `head-map` or `insert` wrote with --out"
 
 
@@ -61,6 +65,9 @@ class Picture:
     folder: Path
     size: tuple[int, int]  # width and height, in units of the screen
     is_map: bool  # one cell per layer and head
+    kind: str = ""  # the function that drew it
+    measures: frozenset[str] = frozenset()
+    layouts: Mapping[int, dict[str, Any]] = field(default_factory=dict, compare=False)  # by units
     anchor: str = ""  # what links lead to
     label: str = ""  # on the switch of a gallery
 
@@ -211,19 +218,40 @@ def _picture(
         inside(path, f"{name}.{ending}")
     if not _is_drawn(read_text(path, f"{name}.svg")):
         raise ValueError(f"{name}.svg is not a chart that mindshare drew")
-    figure = saved_figure(path, name, words, tables)
-    spec = dict(figure.spec)
-    spec.pop("usermeta", None)  # it could tell the browser how to embed the chart
+    figure, size = saved_figure(path, name, words, tables), _size(path, f"{name}.png")
+    is_map, layouts = _is_map(figure.table), {}
+    if figure.source is not None:
+        points = figure.source.arguments["options"].font_size / POINTS
+        of_column = (_HALF,) if is_map else (_PAGE, _HALF)
+        for units in (_PAGE, _PHONE) if size[0] > _WIDE else of_column:
+            style = {"width": f"{units / INCH * points:.3f}in"}
+            layouts[units] = _harmless(saved_figure(path, name, words, tables, style).spec)
     return Picture(
         name=name,
-        title=str(words["title"]),
-        description=str(words["description"]),
-        spec=spec,
+        title=figure.title,
+        description=figure.description,
+        spec=_harmless(figure.spec),
         folder=path,
-        size=_size(path, f"{name}.png"),
+        size=size,
         numbers=figure.table,
-        is_map=_is_map(figure.table),
+        is_map=is_map,
+        kind=figure.source.chart if figure.source else "",
+        measures=_measures(figure.table),
+        layouts=layouts,
     )
+
+
+def _harmless(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what could tell the browser how to embed the chart."""
+    return {name: part for name, part in spec.items() if name != "usermeta"}
+
+
+def _measures(table: pa.Table) -> frozenset[str]:
+    """What a figure's table is about; tokens receive attention."""
+    if "measure" in table.column_names:
+        return frozenset(table["measure"].unique().to_pylist())
+    known = metadata(table).get("mindshare.measure")
+    return frozenset(known.split(", ") if known else ("received",))
 
 
 def _is_drawn(svg: str) -> bool:

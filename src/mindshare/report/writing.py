@@ -5,8 +5,7 @@
 Everything that can be refused is refused before anything is written. A document becomes text by the
 templates beside this module, which escape every word of it:
 
-    page(document)       charts drawn in the browser as they come into view
-    paper(document)      still pictures, no script; what can be read on paper; printed as a PDF
+    page(document)       charts drawn in the browser as they come into view, stills on paper
     markdown(document)   the same content; pictures and tables are files beside it
 
 A page asks for nothing from outside and is kept under three megabytes: its data are packed, long
@@ -19,13 +18,13 @@ import base64
 import gzip
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from html import unescape
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,8 @@ from markupsafe import Markup
 
 from mindshare.errors import OutputError, SelectionError, nearest
 from mindshare.figures.colours import ink_on, rgb
-from mindshare.report.blocks import Attached, Block, Details, NumberTable
+from mindshare.figures.theme import BOLD, text_width
+from mindshare.report.blocks import Attached, Block
 from mindshare.report.document import ON_PAPER, TOPICS, Chapter, Document, chapter, document
 from mindshare.report.saved import Picture, SavedResults, read_saved
 
@@ -56,14 +56,17 @@ _PLACES = (
     "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
 )
 _SECONDS = 120
-_SAME_WIDTHS = ("Liberation Sans", "Arimo", "Arial", "Helvetica", "Nimbus Sans")
 _HTML_INSTEAD = "choose --format html and print it from any browser"
 LIMIT = 3_000_000  # bytes
-# Rows of a table, and are there still pictures for where no script runs: until the page fits.
-_CUTS = ((400, True), (120, True), (120, False), (30, False))
-_PAPER_ROWS, _PAPER_TOKENS = 40, 180
+# Rows of a table, and are there stills for paper and where no script runs: until the page fits.
+_CUTS = ((400, True), (120, True), (30, True), (120, False), (30, False))
 _MARKDOWN_ROWS = 60
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
+_ARIA = re.compile(r' (?:aria-[\w-]+|role)="[^"]*"')
+_HIDDEN = re.compile(r'<(?:path|line|rect)\b[^>]* opacity="0"[^>]*/>')  # carry tooltips
+_AT, _DIGITS = re.compile(r' (?:d|transform)="[^"]*"'), re.compile(r"(\.\d\d)\d+")
+_FAMILY = re.compile(r' font-family="[^"]*"')
+_TEXT, _LINE = re.compile(r"<text([^>]*)>(.*?)</text>"), re.compile(r"<(text|tspan)([^>]*)>([^<]+)")
 _LOADER = PackageLoader("mindshare.report")
 Names = Callable[[Path], str]  # file of the results → its name beside the report
 
@@ -124,11 +127,8 @@ def write_report(
 
 
 def prepare(folder: Path, *, number: int | None = None) -> Chapter:
-    """The chapter of a folder with its small pictures drawn, ahead of `write_report`."""
-    made = chapter(read_saved(Path(folder).resolve()), number=number)
-    for picture in made.pictures:
-        small_png(picture)
-    return made
+    """The chapter of a folder, ahead of `write_report`."""
+    return chapter(read_saved(Path(folder).resolve()), number=number)
 
 
 def _check_formats(formats: Sequence[str]) -> None:
@@ -172,70 +172,85 @@ def file_names(report: Document) -> dict[Path, str]:
 # Documents to text, by the templates.
 
 
-def page(document: Document, *, file_name: Names = _own_name) -> str:
-    """The whole page; `file_name` says what the files beside it are called."""
+def page(
+    document: Document,
+    *,
+    file_name: Names = _own_name,
+    scripts: bool = True,
+) -> str:
+    """The whole page; `file_name` says what the files beside it are called.
+
+    To be printed it needs no `scripts`.
+    """
     from mindshare.figures.render import script
 
     pictures = document.pictures
     context = {
+        "document": document,
+        "topics": TOPICS,
+        "on_paper": ON_PAPER,
+        "file_name": file_name,
         "numbers": {picture.anchor: i for i, picture in enumerate(pictures, 1)},
-        "packed": [_packed(picture) for picture in pictures],
-        "bundle": Markup(script()),  # ours, and no end of a script in it
+        "scripts": scripts,
+        "packed": [_packed(picture) for picture in pictures] if scripts else [],
+        "bundle": Markup(script()) if scripts else "",  # ours, and no end of a script in it
     }
-    stills = {picture.anchor: small_png(picture) for picture in pictures}
-    text = ""
-    for rows, still in _CUTS:
-        picture = stills.get if still else None
-        text = _html(document, file_name, rows=rows, picture=picture, **context)
+    template, text = _html_templates().get_template("report.html.j2"), ""
+    stills = {picture.anchor: _still(picture) for picture in pictures}
+    for rows, still in _CUTS if scripts else _CUTS[1:2]:
+        text = template.render(**context, rows=rows, stills=stills if still else {})
         if len(text.encode()) < LIMIT:
             break
     return text
 
 
-def paper(document: Document, *, file_name: Names = _own_name, vector: bool = True) -> str:
-    """The page to be printed; `vector` pictures need the font that charts are laid out in."""
-    files = {one.anchor: one.file("svg" if vector else "png") for one in document.pictures}
-    return _html(
-        document,
-        file_name,
-        rows=_PAPER_ROWS,
-        paper=True,
-        picture=lambda anchor: base64.b64encode(files[anchor].read_bytes()).decode(),
-        picture_kind="svg+xml" if vector else "png",
-    )
+def _still(picture: Picture) -> str:
+    """The drawn file without what only a program reads: half as long.
+
+    Its text keeps its width in every font: the browser may not have the one it was laid out in.
+    """
+    drawn = _HIDDEN.sub("", _ARIA.sub("", picture.text("svg")))
+    drawn = _AT.sub(lambda found: _DIGITS.sub(r"\1", found[0]), drawn)
+    if family := _FAMILY.search(drawn):
+        drawn = _FAMILY.sub("", drawn).replace("<svg", f"<svg{family[0]}", 1)
+    drawn = _TEXT.sub(_held, drawn)
+    return f"svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
 
 
-def _html(document: Document, file_name: Names, **context: Any) -> str:
-    defaults = {"paper": False, "picture_kind": "png", "numbers": {}, "packed": [], "bundle": ""}
-    words = {"document": document, "topics": TOPICS, "on_paper": ON_PAPER, "file_name": file_name}
-    return _html_templates().get_template("report.html.j2").render(defaults | words | context)
+def _held(text: re.Match[str]) -> str:
+    """A text, or each of its lines, as wide as it was laid out."""
+    look, content = text.groups()
+    size = re.search(r'font-size="([\d.]+)px"', look)
+    scale = float(size[1]) * (BOLD if 'font-weight="bold"' in look else 1) if size else 0
 
+    def held(line: re.Match[str]) -> str:
+        width = text_width(unescape(line[3]), scale)
+        fixed = f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs"'
+        return f"<{line[1]}{line[2]} {fixed}>{line[3]}"
 
-def small_png(picture: Picture) -> str:
-    """The drawn chart at the size of a screen, in base64."""
-    from mindshare.folders import reading
-
-    with reading(picture.folder):
-        return _small(picture.text("svg"))
-
-
-@lru_cache(maxsize=64)
-def _small(svg: str) -> str:
-    from mindshare.figures.render import Drawn
-
-    return base64.b64encode(Drawn(svg).png(scale=1)).decode()
+    if "<tspan" in content:
+        return f"<text{look}>{_LINE.sub(held, content)}</text>"
+    return _LINE.sub(held, text[0]) if content and scale else text[0]
 
 
 def _packed(picture: Picture) -> dict[str, str]:
-    """The chart's data and marks, and its table: gzip in base64, which can't end a script."""
+    """The chart's data and marks, for the other widths of screens too, and its table.
+
+    Gzip in base64, which can't end a script.
+    """
     texts = {
-        "spec": json.dumps(picture.spec, ensure_ascii=False, separators=(",", ":")),
+        "spec": _json(picture.spec),
+        "layouts": _json(picture.layouts),
         "csv": picture.text("csv"),
     }
     return {
         name: base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
         for name, text in texts.items()
     }
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
 def markdown(document: Document, *, file_name: Names = _own_name) -> str:
@@ -268,13 +283,6 @@ def bracketed(tokens: tuple[tuple[str, str], ...], unmarked: set[str]) -> str:
     return "".join(pieces)
 
 
-def _too_long(part: Block, rows: int) -> bool:
-    """Whether paper only names it."""
-    if isinstance(part, Details):
-        return all(_too_long(one, rows) for one in part.parts)
-    return isinstance(part, NumberTable) and len(part.rows) > rows
-
-
 def _kind(part: Block) -> str:
     return type(part).__name__
 
@@ -292,8 +300,6 @@ def _html_templates() -> Environment:
     templates.filters["kind"] = _kind
     templates.globals |= {
         "ink_on": lambda colour: ink_on(rgb(colour)),
-        "too_long": _too_long,
-        "paper_tokens": _PAPER_TOKENS,
         # a style sheet or a script of ours, as it is
         "source": lambda name: Markup(_LOADER.get_source(templates, name)[0]),
     }
@@ -315,32 +321,17 @@ def _markdown_templates() -> Environment:
     return templates
 
 
-# PDF: the page for paper, printed by a browser of the Chromium family; nothing is downloaded.
+# PDF: the page as it is printed from any browser, by one of the Chromium family, without a script.
 
 
 def write_pdf(report: Document, path: Path, *, file_name: Names = _own_name) -> None:
-    """Still pictures and no script, so that nothing has to be waited for."""
+    """Stills, so that nothing has to be waited for."""
     browser = require_browser()
     with tempfile.TemporaryDirectory(prefix="mindshare-pdf-") as folder:
         source = Path(folder) / "report.html"
-        text = paper(report, file_name=file_name, vector=has_chart_font())
+        text = page(report, file_name=file_name, scripts=False)
         source.write_text(text, encoding="utf-8")
         print_page(source, path, browser=browser)
-
-
-def has_chart_font() -> bool:
-    """Whether a browser here draws text as wide as the charts were laid out.
-
-    Where it does not, charts are printed as pixels (288 an inch), so that no word is cut off.
-    """
-    if platform.system() != "Linux":  # Arial or Helvetica are always there
-        return True
-    tool = shutil.which("fc-match")
-    if tool is None:
-        return False
-    command = [tool, "-f", "%{family}", "Liberation Sans"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    return done.stdout.partition(",")[0] in _SAME_WIDTHS
 
 
 def find_browser() -> Path | None:

@@ -4,8 +4,7 @@
 (() => {
   const root = document.documentElement;
   const charts = [...document.querySelectorAll(".chart")];
-  const specs = new Map();  // chart → spec, once read
-  let left = charts.length;
+  const specs = new Map();  // chart → its spec by the units that it is laid out in, once read
 
   const unpacked = (id) => {
     const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
@@ -33,30 +32,45 @@
     chart.style.setProperty("--w", `${width}px`);
     chart.style.setProperty("--wide", width / height);
   };
+  const read = async (chart) => {
+    const number = chart.dataset.n, units = parseFloat(chart.style.getPropertyValue("--w"));
+    const [own, others] = await Promise.all(["spec", "layouts"].map((one) => unpacked(`${one}-${number}`)));
+    specs.set(chart, { own: JSON.parse(own), by: new Map([[units, JSON.parse(own)],
+      ...Object.entries(JSON.parse(others)).map(([wide, spec]) => [Number(wide), spec])]) });
+  };
+  // The widest layout for which there is room: text is never smaller than it was drawn.
+  const fitting = (chart) => {
+    const box = chart.parentElement, room = box.clientWidth || box.closest(".gallery, main").clientWidth;
+    const widths = [...specs.get(chart).by.keys()].sort((a, b) => b - a);
+    return widths.find((units) => units <= room + 4) || widths.at(-1);
+  };
   const draw = async (chart) => {
-    if (chart.dataset.state) return;
-    chart.dataset.state = "drawing";
+    if (chart.dataset.state === "drawing" || chart.dataset.state === "failed") return;
+    const first = !chart.dataset.state;
+    if (first) chart.dataset.state = "drawing";
     try {
-      const spec = JSON.parse(await unpacked(chart.dataset.spec));
-      specs.set(chart, spec);
+      if (first) await read(chart);
+      const units = fitting(chart);
+      if (chart.dataset.units === String(units)) return;
+      chart.dataset.state = "drawing";
       // The page has the title as words, and its own ground.
-      const bare = { ...spec, title: undefined, background: "transparent" };
+      const bare = { ...specs.get(chart).by.get(units), title: undefined, background: "transparent" };
       await vegaEmbed(chart.firstElementChild, bare, { actions: false, renderer: "svg" });
-      chart.dataset.state = "drawn";
+      Object.assign(chart.dataset, { state: "drawn", units });
       fit(chart);
     } catch (error) {
       chart.dataset.state = "failed";
       chart.textContent = "This chart could not be drawn. Its numbers are below.";
       console.error(error);
     }
-    left -= 1;
     finished();
     reachable();
   };
-  const finished = () => { if (left === 0) root.dataset.drawn = "all"; };
+  const ready = (chart) => ["drawn", "failed"].includes(chart.dataset.state);
+  const finished = () => { if (charts.every(ready)) root.dataset.drawn = "all"; };
   const idle = window.requestIdleCallback
     ? (f) => window.requestIdleCallback(f, { timeout: 2000 }) : (f) => setTimeout(f, 100);
-  // The rest while nothing else is to be done, so that printing finds every chart.
+  // The rest while nothing else is to be done.
   const rest = () => {
     const next = charts.find((chart) => !chart.dataset.state);
     if (next) { draw(next); idle(rest); }
@@ -66,7 +80,10 @@
   }), { rootMargin: "300px" });
   charts.forEach((chart) => seen.observe(chart));
   addEventListener("load", () => setTimeout(() => idle(rest), 300));
-  addEventListener("beforeprint", () => charts.forEach(draw));
+  addEventListener("resize", () => charts.filter(ready).forEach(draw));
+  // Paper shows what is folded; older browsers need it opened.
+  if (!CSS.supports("selector(::details-content)")) addEventListener("beforeprint", () =>
+    document.querySelectorAll("details:not(.screen)").forEach((one) => { one.open = true; }));
 
   // ---- what can be scrolled is reached by keyboard; an edge beyond which there is more fades
   const boxes = document.querySelectorAll(".scroll, .tokens, pre");
@@ -106,7 +123,7 @@
   };
   const told = (tooltip) => (typeof tooltip === "object"
     ? Object.entries(tooltip).map(([name, value]) => `${name} ${value}`).join(", ") : String(tooltip));
-  const read = (chart, key) => {
+  const step = (chart, key) => {
     const found = marks(chart), now = chart.querySelector("[data-current]");
     if (!found.length) return;
     const ends = { Home: found[0], End: found.at(-1) };
@@ -121,7 +138,7 @@
     chart.addEventListener("keydown", (event) => {
       if (event.key in STEPS || event.key === "Home" || event.key === "End") {
         event.preventDefault();
-        read(chart, event.key);
+        step(chart, event.key);
       } else if (event.key === "Enter") enlarge(chart);
     });
     chart.addEventListener("blur", () => {
@@ -161,7 +178,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
   const drawn = async (chart, ending) => {
-    const made = await vegaEmbed(document.createElement("div"), specs.get(chart), { actions: false });
+    const made = await vegaEmbed(document.createElement("div"), specs.get(chart).own, { actions: false });
     const blob = ending === "svg" ? new Blob([await made.view.toSVG()], { type: "image/svg+xml" })
       : await made.view.toCanvas(3).then((canvas) => new Promise((done) => canvas.toBlob(done)));
     made.view.finalize();
@@ -172,7 +189,7 @@
     if (wanted === "larger") return enlarge(chart);
     event.preventDefault();
     if (wanted === "csv") {
-      const text = await unpacked(chart.dataset.spec.replace("spec", "csv"));
+      const text = await unpacked(`csv-${chart.dataset.n}`);
       return save(new Blob([text], { type: "text/csv" }), tool.getAttribute("download"));
     }
     await draw(chart);
