@@ -59,6 +59,15 @@ def test_several_of_both_have_one_panel_per_model() -> None:
     assert "A panel per model" in figure.description
 
 
+def test_no_line_leads_over_layers_that_were_not_measured() -> None:
+    figure = layer_lines(summarised([(i, None) for i in (0, 17, 21, 29)]), "retained")
+    panel = panels(figure)[0][0]
+    assert marks(panel, "line") == marks(panel, "area") == []
+    assert [v["x"] for v in next(iter(series(panel).values()))] == [0, 17, 21, 29]
+    assert {"0", "17", "21", "29"} <= set(words(drawn(figure)))
+    assert "Whisker: 95" in caption(figure)
+
+
 def test_any_summary_by_layer_can_be_drawn() -> None:
     classes = layer_lines(made_up(["m"], 5))
     assert list(series(panels(classes)[0][0])) == ["hash", "star", "space"]

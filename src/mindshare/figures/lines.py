@@ -130,12 +130,23 @@ def share_lines(
 
 
 def layer_axis(data: Selection, grid: PanelGrid) -> Spec:
+    """Numbers that lines lead along; where layers between were not measured, one place for each."""
     layers = [n for n in data.layers if n is not None]
     low, high = layers[0], layers[-1]
+    if _with_gaps(data):
+        names = [data.style.number(n) for n in layers]
+        axis = {"title": "Layer", "labelAngle": 0, "ticks": False, "domain": True}
+        return channel("x", "ordinal", sort=names, scale={"domain": names}, axis=axis)
     labels = number_axis(range(low, high + 1), grid.panel_width / (high - low + 1), data.style)
     low, high = data.style.number(low), data.style.number(high)
     scale = {"domain": [low - 0.5, high + 0.5], "nice": False, "zero": False}
     return channel("x", scale=scale, axis={"title": "Layer", **labels})
+
+
+def _with_gaps(data: Selection) -> bool:
+    """Whether layers between those of the data were not measured."""
+    layers = [n for n in data.layers if n is not None]
+    return len(layers) < layers[-1] - layers[0] + 1
 
 
 def layer_panel(data: Selection, by: str, model: str | None = None, **look: Any) -> LinePanel:
@@ -171,18 +182,21 @@ def layer_encoding(
     tested = data.is_difference and data.has_intervals
     per = "pair of models" if by == "difference" else by
     by_model = f". A panel per model: {listed(data.models)}" if len(panels) > 1 else ""
+    kind, one, interval = "Lines", "line", "Band"
+    if _with_gaps(data):
+        kind, one, interval = "Points", "colour", "Whisker"
     return Encoding(
         name=[f"{'difference_in_' * data.is_difference}{data.measure.name}_by_layer"],
         title=summary_title(data, data.drawn, by="layer", differences=differences),
-        kind="Lines",
+        kind=kind,
         axes=f"Horizontal: {axis_words('layer', data.layers, options)}. "
-        f"One line per {per}: {listed(list(panels[0].lines))}{by_model}",
+        f"One {one} per {per}: {listed(list(panels[0].lines))}{by_model}",
         series={
             f"{panel.title}, {label}" if panel.title else label: rows
             for panel in panels
             for label, rows in panel.lines.items()
         },
-        interval="Band" if _has_bands(panels[0], options) else "",
+        interval=interval if _has_bands(panels[0], options) else "",
         marks=[
             *marks,
             "Large dots: significant." if tested else None,
