@@ -10,6 +10,7 @@ from mindshare.figures import (
     head_map,
     layer_lines,
     response_map,
+    titles,
 )
 from mindshare.figures.selection import Selection, select
 from mindshare.figures.theme import Style
@@ -40,15 +41,15 @@ def test_what_stands_out_is_furthest_from_nothing_happens(
     measure: str, values: list[float], word: str, layer: int
 ) -> None:
     found = data(measure, values)
-    said, row = captions.stands_out(found, found.drawn) or ("", {})
+    said, row = titles.stands_out(found, found.drawn) or ("", {})
     assert (said, row["layer"]) == (word, layer)
-    title = captions.summary_title(found, found.drawn, by="layer")
+    title = titles.summary_title(found, found.drawn, by="layer")
     assert f"{word} in layer\xa0{layer}" in title
 
 
 def test_too_few_prompts_make_no_message() -> None:
     found = data("mass", [0.1, 0.3], n_prompts=1)
-    assert "highest" not in captions.summary_title(found, found.drawn, by="layer")
+    assert "highest" not in titles.summary_title(found, found.drawn, by="layer")
 
 
 def figures() -> list[Figure]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mindshare.api.candidates import Candidate
 from mindshare.errors import SelectionError, require_known
-from mindshare.figures.captions import distance
+from mindshare.figures.titles import distance
 from mindshare.measures import MEASURES
 from mindshare.stats import INACTIVE
 from mindshare.study.study import Head, parse_heads

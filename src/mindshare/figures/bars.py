@@ -24,7 +24,6 @@ from mindshare.figures.captions import (
     axis_title,
     axis_words,
     summary_figure,
-    summary_title,
 )
 from mindshare.figures.colours import INK, PAPER
 from mindshare.figures.figure import Figure, redrawable
@@ -43,6 +42,7 @@ from mindshare.figures.theme import (
     text_width,
     tooltip,
 )
+from mindshare.figures.titles import summary_title
 
 COLUMNS = ("model", "layer", "head", "class", "mean", "low", "high", "n_prompts")
 _AXIS_ROOM = 62  # pixels for the y axis and its title

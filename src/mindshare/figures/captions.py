@@ -1,4 +1,4 @@
-"""Every text of a chart: its title, caption, definition and description (for who can't see it).
+"""Every text of a chart but its title: caption, definition and description (for who can't see it).
 
 Made from the drawn rows, from what the table says about itself and from the registry of measures,
 so that a new measure needs no text of its own. A chart kind adds only what its marks mean.
@@ -10,7 +10,6 @@ so that a new measure needs no text of its own. A chart kind adds only what its 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from mindshare.facts import evidence
-from mindshare.facts.cells import Number, metadata
-from mindshare.facts.titles import title_of_differences
-from mindshare.facts.words import asked, count, listed, name
+from mindshare.facts.cells import metadata
+from mindshare.facts.words import asked, count, listed
 from mindshare.figures.colours import FAINT, ColourScale
 from mindshare.figures.figure import Figure
 from mindshare.figures.render import printed
@@ -134,89 +131,6 @@ def _heading(title: str, caption: str, style: Style) -> Spec:
     return {"title": {"text": wrapped(title, style.pixels, TITLE * BOLD), **below, **place}}
 
 
-# ── titles ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def summary_title(
-    data: Selection, rows: Sequence[Row], *, by: str, differences: pa.Table | None = None
-) -> str:
-    """What the findings say of the differences; else what stands out; else what is shown.
-
-    `differences` are those between the means of two models, if the chart draws the means.
-    """
-    what, who = f"{data.measure.title}{_common(data)}", _who(data)
-    tested = data.table if data.is_difference else differences
-    if tested is not None:
-        return _found(data, tested) or f"{what} by {by}{': ' * data.is_difference}{who}"
-    top = stands_out(data, rows) if data.has_intervals and len(rows) > 1 else None
-    if top is None or not told_apart(data, top[1], rows):
-        return f"{what} by {by}{who}"
-    word, row = top
-    varying = [n for n in ("model", "condition", "class") if len(data.values(n)) > 1 and row[n]]
-    names = [
-        condition_label(row[n], data.style) if n == "condition" else str(row[n]) for n in varying
-    ]
-    which = f" ({', '.join(names)})" if names else ""
-    return f"{what} is {word} in {cell_words(row['layer'], row['head'], data.style)}{which}{who}"
-
-
-def _found(data: Selection, differences: pa.Table) -> str | None:
-    """The largest significant difference in the layers that are drawn, as they are counted."""
-    style = data.style
-
-    def called(word: str) -> str:
-        return style.label.get(word) or name(word)
-
-    table = one_based(differences) if style.labels == ONE_BASED else differences
-    layers = [None if layer is None else style.number(layer) for layer in data.layers]
-    return title_of_differences(table, called, layers=layers)
-
-
-def stands_out(data: Selection, rows: Sequence[Row]) -> tuple[str, Row] | None:
-    """The row that is furthest from saying that nothing happens, and on which side it is."""
-    if not rows:
-        return None
-    measure = data.measure
-    high = max(rows, key=lambda row: float(row[data.value]))
-    low = min(rows, key=lambda row: float(row[data.value]))
-    if high[data.value] == low[data.value]:
-        return None
-    if measure.scale == "falling":
-        return "lowest", low
-    if measure.scale == "diverging" and measure.neutral is not None:
-        below, above = (distance(row[data.value], measure) for row in (low, high))
-        return ("highest", high) if above >= below else ("lowest", low)
-    return "highest", high
-
-
-def told_apart(data: Selection, row: Row, rows: Sequence[Row]) -> bool:
-    """Whether chance can't have put this row before any of the others: a title is a claim."""
-    numbers = [Number.from_row(one, data.value) for one in (row, *(o for o in rows if o != row))]
-    series = dict(enumerate(numbers))
-    return not evidence.rivals(series, 0, comparisons=evidence.pairs(len(series)))
-
-
-def distance(value: float, measure: Measure) -> float:
-    """How far the number is from neutral; of ratios, a half is as far as a double."""
-    if measure.neutral == 1.0:
-        return abs(math.log(value)) if value > 0 else math.inf
-    return abs(value - (measure.neutral or 0.0))
-
-
-def _common(data: Selection) -> str:
-    """` of hash`, ` with “/ ×55”`: what all rows have in common."""
-    classes, conditions = data.values("class"), data.values("condition")
-    parts = [f" of {classes[0]}"] if len(classes) == 1 and classes[0] else []
-    parts += [f" with {condition_label(conditions[0], data.style)}"] if len(conditions) == 1 else []
-    return "".join(parts)
-
-
-def _who(data: Selection) -> str:
-    if data.is_difference:
-        return "{} minus {}".format(*data.models)
-    return f": {data.models[0]}" if len(data.models) == 1 else ""
-
-
 # ── captions ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -294,8 +208,8 @@ def _define(
 
 def _subject(data: Selection, measures: Sequence[Measure]) -> str:
     """`mass of hash, b minus a`: what the numbers are, in a sentence."""
-    who = f" in {listed(data.models)}" if not data.is_difference else f", {_who(data)}"
-    return f"{listed([_lower(measure.title) for measure in measures])}{_common(data)}{who}"
+    who = f" in {listed(data.models)}" if not data.is_difference else f", {whose(data)}"
+    return f"{listed([_lower(measure.title) for measure in measures])}{in_common(data)}{who}"
 
 
 def _series_words(data: Selection, label: str, rows: Sequence[Row]) -> str:
@@ -343,6 +257,20 @@ def axis_title(data: Selection, usual: str | None = None, *, own: bool = True) -
     unit = data.measure.unit
     title = (usual or data.measure.title) + (f" ({unit})" if unit not in ("", "ratio") else "")
     return f"Difference in {_lower(title)}" if data.is_difference else title
+
+
+def in_common(data: Selection) -> str:
+    """` of hash`, ` with “/ ×55”`: what all rows have in common."""
+    classes, conditions = data.values("class"), data.values("condition")
+    parts = [f" of {classes[0]}"] if len(classes) == 1 and classes[0] else []
+    parts += [f" with {condition_label(conditions[0], data.style)}"] if len(conditions) == 1 else []
+    return "".join(parts)
+
+
+def whose(data: Selection) -> str:
+    if data.is_difference:
+        return "{} minus {}".format(*data.models)
+    return f": {data.models[0]}" if len(data.models) == 1 else ""
 
 
 def prompts_words(data: Selection) -> str:

@@ -25,7 +25,6 @@ from mindshare.figures.captions import (
     axis_words,
     colour_words,
     summary_figure,
-    summary_title,
 )
 from mindshare.figures.colours import GRADIENT, INK, NOTHING, PAPER, ColourScale
 from mindshare.figures.figure import Figure, redrawable
@@ -40,6 +39,7 @@ from mindshare.figures.theme import (
     text_width,
     tooltip,
 )
+from mindshare.figures.titles import summary_title
 from mindshare.stats import INACTIVE, meanings, thresholds_of
 
 # Labels as strokes in a square from −1 to 1: characters sit higher or lower by font.

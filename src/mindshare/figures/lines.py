@@ -22,7 +22,6 @@ from mindshare.figures.captions import (
     axis_words,
     condition_label,
     summary_figure,
-    summary_title,
 )
 from mindshare.figures.colours import series_colours
 from mindshare.figures.figure import Figure, redrawable
@@ -40,6 +39,7 @@ from mindshare.figures.theme import (
     number_axis,
     tooltip,
 )
+from mindshare.figures.titles import summary_title
 from mindshare.tables import DEFINITIONS
 
 RESPONSES = ("amplitude", "shape", "entropy_change", "retained")

@@ -397,7 +397,8 @@ def _measured(picture: Picture) -> str:
 
 
 def _of_model(picture: Picture) -> str:
-    return f"{_measured(picture)}: {picture.title.rpartition(': ')[2]}"
+    model = picture.title.rpartition(": ")
+    return f"{_measured(picture)}: {model[2]}" if model[1] else _measured(picture)
 
 
 def _by(picture: Picture) -> str:
