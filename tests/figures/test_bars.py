@@ -12,6 +12,7 @@ from mindshare.figures import ClassBarsOptions, Figure, class_bars
 from mindshare.figures.colours import PALETTES
 from mindshare.figures.theme import WIDTHS
 from mindshare.measures import at_level
+from mindshare.tables import DEPTH
 
 from .drawing import assert_fits, caption, compiled, drawn, marks, panels, places, size, words
 from .samples import CLASSES, INSTRUCT, PHYS, contrasted, made_up, reading, summary
@@ -254,6 +255,10 @@ def test_a_title_claims_no_difference_that_can_not_be_told() -> None:
     assert class_bars(content).title == neutral
     same = contrasted(5, None, planted=False)
     assert class_bars(content, contrast=same).title == neutral
+    content, found = made_up([INSTRUCT, PHYS], 30), contrasted(30, None)
+    by_depth = found.replace_schema_metadata({**found.schema.metadata, DEPTH: "layers by depth"})
+    titles = [class_bars(content, contrast=one).title for one in (found, by_depth)]
+    assert [title == neutral for title in titles] == [False, True]
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

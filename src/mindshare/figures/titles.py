@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from mindshare.facts import evidence
-from mindshare.facts.cells import Number
+from mindshare.facts.cells import Number, metadata
 from mindshare.facts.titles import title_of_differences
 from mindshare.facts.words import name
 from mindshare.figures.captions import cell_words, condition_label, in_common, whose
 from mindshare.figures.selection import Row, Selection
 from mindshare.measures import Measure
-from mindshare.tables import ONE_BASED, one_based
+from mindshare.tables import DEPTH, ONE_BASED, one_based
 
 
 def summary_title(
@@ -43,6 +43,8 @@ def summary_title(
 def _found(data: Selection, differences: pa.Table) -> str | None:
     """The largest significant difference in the layers that are drawn, as they are counted."""
     style = data.style
+    if not data.is_difference and DEPTH in metadata(differences):
+        return None  # a layer of one model was compared with another layer of the other
 
     def called(word: str) -> str:
         return style.label.get(word) or name(word)
