@@ -125,8 +125,8 @@ def test_caption_says_what_is_averaged() -> None:
     summary = summary_of("hash", "other", layers=30)
     for layers in (summary.layers, summary.chosen_layers()):
         text = caption(summary, layers)
-        assert "mean over heads)" in text
-        assert "queries: all" in text
+        assert "mean over heads" in text
+        assert "from all tokens" in text
         assert ("6 of 30 layers" in text) == (len(layers) < 30)
         assert max(map(len, text.splitlines())) <= 80
 

@@ -224,9 +224,11 @@ def _means(
 
 def caption(summary: Summary, layers: Sequence[Layer], *, classes: int = 0) -> str:
     """What the numbers are, in the words of the definitions; `classes`: of how many these are."""
+    from mindshare.facts.words import asked
+
     over = "mean over heads" + (" and prompts" if summary.prompts > 1 else "")
     lines = [
-        f"Mass per class and layer ({over}), queries: {summary.queries}",
+        f"Attention share (mass) of each class by layer, from {asked(summary.queries)}; {over}",
         "×lift: mass / what uniform attention would give (×1 = no preference)",
     ]
     lacking = [
