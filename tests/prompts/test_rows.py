@@ -61,6 +61,38 @@ def test_what_is_no_array_is_refused(tmp_path, content, message):
         json_rows(written(tmp_path, content))
 
 
+TWICE = (
+    '{"text": "a", "text": "b"}',
+    '{"messages": [{"role": "user", "role": "system", "content": "a"}]}',
+    '{"text": "abc", "spans": {"x": [0, 1], "x": [1, 2]}}',
+    '{"text": "a", "level": 1, "level": 2}',
+)
+
+
+@pytest.mark.parametrize("twice", TWICE)
+@pytest.mark.parametrize("kind", ["jsonl", "json"])
+def test_a_key_that_stands_twice_makes_a_row_bad(tmp_path, kind, twice):
+    """Which of the two values was meant is not for us to guess."""
+    rows = ['{"text": "first, ]"}', twice, "[3]", '{"text": "last"}']
+    content = "\n".join(rows) if kind == "jsonl" else f" [{' ,'.join(rows)}\t] "
+    reader = {"jsonl": jsonl_rows, "json": json_rows}[kind]
+    found = list(reader(written(tmp_path, content.encode())).read(None))
+    assert [row.values.get("text") for row in found] == ["first, ]", None, None, "last"]
+    assert "stands twice in one object" in found[1].problem.what
+    assert found[1].problem.where == found[1].place
+    assert found[1].place.endswith("2")
+
+
+def test_what_is_no_array_is_refused_whatever_stands_twice_in_it(tmp_path):
+    for content, message in (
+        (b'{"a": 1, "a": 2}', "JSON dict, not an array"),
+        (b'[{"a": 1, "a": 2},]', "not JSON: .* column 19"),
+        (b'[{"a": 1, "a": 2}] x', "not JSON: Extra data"),
+    ):
+        with pytest.raises(PromptError, match=message):
+            json_rows(written(tmp_path, content))
+
+
 def test_what_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LARGEST_ARRAY", 1 << 20)
     monkeypatch.setattr(module, "LONGEST_LINE", 1 << 20)

@@ -196,6 +196,12 @@ BAD = {
     '{"messages": "a"}': "this is not JSON: Expecting value at column 1",
     '{"prompt": {}}': "prompt is dict",
     '{"text": "a"': "this is not JSON: Expecting ',' delimiter at column 13",
+    '{"text": "a", "text": "b"}': "the key 'text' stands twice in one object of this JSON",
+    '{"text": "ab", "spans": "{\\"x\\": [0, 1], \\"x\\": [1, 2]}"}': "the key 'x' stands twice in "
+    "one object of this JSON",
+    '{"text": "a", "choices": 3}': "choices is int",
+    '{"text": "a", "choices": "no list"}': "this is not JSON: Expecting value at column 1",
+    f'{{"text": "a", "choices": "{"[" * 5_000}"}}': "this JSON is nested too deeply",
     "[" * 200_000: "this JSON is nested too deeply",
     '{"messages": []}': "the chat has no messages",
     '{"messages": [{"role": "user"}]}': "message 0 needs the fields role and content; found: role",
@@ -546,6 +552,12 @@ def test_json_lines_in_every_form(tmp_path):
         (read_chat, '"hi"', "no chat here; found: str"),
         (read_chat, "[]", r"no messages \(in .*file\)"),
         (read_chat, '[\n{"role": }]', "not JSON: .* at line 2, column 10"),
+        (read_chat, '{"messages": [], "messages": []}', "'messages' stands twice in one object"),
+        (
+            read_chat,
+            '[{"role": "user", "role": "system", "content": "a"}]',
+            r"'role' stands twice in one object .*\(in .*file\)",
+        ),
         (
             read_chat,
             '[{"role": "user", "content": 3}]',
