@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -243,6 +244,21 @@ def test_a_small_sample_is_read_once_and_is_that_of_a_large_one(tmp_path, monkey
     lines(path, *({"text": f"row {n % 40}"} for n in range(60)))
     monkeypatch.setattr("mindshare.prompts.source.KEPT_ROWS", 0)
     assert prompts(path, sample=20) == first
+
+
+@pytest.mark.parametrize("name", writing.WRITERS)
+def test_a_sample_of_rows_that_would_fill_the_memory_is_the_same(tmp_path, name, monkeypatch):
+    path = writing.WRITERS[name](
+        tmp_path / name, [{"text": "x" * 1_000 + str(n)} for n in range(60)]
+    )
+    expected = prompts(path, sample=9)
+    monkeypatch.setattr("mindshare.prompts.source.KEPT_BYTES", 4_000)
+    few = DataSource(path, sample=9).open()
+    assert [list(few), list(few)] == [expected] * 2
+    if name != "rows.json":  # an array is read whole, and once
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with pytest.raises((PromptError, OSError)):  # nothing of it was kept
+            list(few)
 
 
 def test_no_row_vanishes_from_a_sample(tmp_path):
