@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
 from mindshare.errors import PromptError
 from mindshare.prompts import rows as module
+from mindshare.prompts.formats import open_rows
 from mindshare.prompts.rows import DataFile, csv_rows, json_rows, jsonl_rows, text_rows
 
 
@@ -142,6 +144,32 @@ def test_a_packed_file_that_ends_too_early(tmp_path):
         list(jsonl_rows(path).read(None))
     with pytest.raises(PromptError, match="cannot be read to the end: Not a gzipped file"):
         list(jsonl_rows(written(tmp_path, b"plain", "x.gz")).read(None))
+
+
+GZIP_HEADER = 10  # bytes
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl.gz", "rows.json.gz", "rows.csv.gz", "rows.txt.gz"])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda data: data[:-20],
+        lambda data: data[:GZIP_HEADER] + b"\xff" * 8 + data[GZIP_HEADER + 8 :],
+        lambda data: data[:-8] + bytes(4) + data[-4:],  # the checksum
+        lambda data: b"plain" + data,
+    ],
+    ids=["short", "packed wrongly", "checksum", "no gzip"],
+)
+def test_a_packed_file_that_is_damaged_is_named_in_every_format(tmp_path, name, damaged):
+    texts = [f"row {number * number}" for number in range(300)]
+    content = {
+        "rows.jsonl.gz": "".join(f'{{"text": "{text}"}}\n' for text in texts),
+        "rows.json.gz": json.dumps([{"text": text} for text in texts]),
+    }.get(name, "text\n" + "\n".join(texts))
+    path = tmp_path / name
+    path.write_bytes(damaged(gzip.compress(content.encode(), mtime=0)))
+    with pytest.raises(PromptError, match=rf"cannot be read to the end: .*\(in .*{name}\)"):
+        list(open_rows(str(path)).read(None))
 
 
 # CSV and TSV.

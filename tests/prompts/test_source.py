@@ -247,6 +247,19 @@ def test_a_small_sample_is_read_once_and_is_that_of_a_large_one(tmp_path, monkey
 
 
 @pytest.mark.parametrize("name", writing.WRITERS)
+@pytest.mark.parametrize("options", [{}, {"sample": 3}, {"filters": ("text~x|a|b",)}])
+def test_a_row_longer_than_any_prompt_is_bad_in_every_format(tmp_path, name, options, monkeypatch):
+    monkeypatch.setattr("mindshare.prompts.columns.LONGEST_CELL", 1_000)
+    rows = [{"text": text} for text in ("a", "x" * 1_001, "b")]
+    path = writing.WRITERS[name](tmp_path / name, rows)
+    with pytest.raises(PromptError, match="text has 1,001 characters"):
+        prompts(path, **options)
+    found = DataSource(path, bad_rows="skip", **options).open()
+    assert [prompt.text for prompt in found] == ["a", "b"]
+    assert [reason for _, reason in found.bad] == ["text has 1,001 characters"]
+
+
+@pytest.mark.parametrize("name", writing.WRITERS)
 def test_a_sample_of_rows_that_would_fill_the_memory_is_the_same(tmp_path, name, monkeypatch):
     path = writing.WRITERS[name](
         tmp_path / name, [{"text": "x" * 1_000 + str(n)} for n in range(60)]
