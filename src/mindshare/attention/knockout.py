@@ -98,7 +98,8 @@ class _Prompt:
             answer=self.answer,
             prefix=self.mode.prefix,
         )
-        return {layer: found[layer] for layer in layers}
+        heads = list(self.knockout.heads) if self.knockout.heads else slice(None)
+        return {layer: {name: x[heads] for name, x in found[layer].items()} for layer in layers}
 
     def _knocked_out(self, layers: Sequence[int]) -> dict[int, Numbers]:
         some = interventions(self.knockout, self.edges, layers)

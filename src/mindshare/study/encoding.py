@@ -330,7 +330,20 @@ def encode_knockout(tokenizer: Tokenizer, prompt: Prompt, study: KnockoutStudy) 
     check_spans(study, [encoded])
     classed = classify(encoded, study.token_classes())
     answer = answer_of(tokenizer, encoded, study)
+    _require_room(tokenizer, encoded, len(answer.ids) or study.greedy_tokens)
     return EncodedPrompt(encoded, classed, knockout_queries(classed, study), answer)
+
+
+def _require_room(tokenizer: Tokenizer, encoded: Encoded, answer: int) -> None:
+    """Refuse an answer of so many tokens that the context can't hold it behind the prompt."""
+    limit = tokenizer.context_length
+    if limit is not None and len(encoded) + answer - 1 > limit:  # nothing is read behind the last
+        raise PromptError(
+            f"prompt {encoded.prompt.id} has {len(encoded)} tokens and its answer up to "
+            f"{answer:,}, more than the {limit} that {tokenizer.name} can hold",
+            where=encoded.prompt.place,
+            next_step="shorten the prompt or the answer, or choose a model with a longer context",
+        )
 
 
 def encode_versions(tokenizer: Tokenizer, prompt: Prompt, study: InsertionStudy) -> EncodedPrompt:
