@@ -24,6 +24,12 @@ def test_models_are_called_by_their_names_and_told_apart(base: LoadedModel) -> N
     assert labels(base.model) == ["LlamaForCausalLM"]
 
 
+def test_a_name_that_is_no_utf8_is_refused() -> None:
+    for models in ({"\udcff": "smollm2"}, "folder/model-\udcff"):
+        with pytest.raises(SelectionError, match="is no UTF-8"):
+            candidates(models, Loading())
+
+
 def test_no_model_is_refused() -> None:
     with pytest.raises(SelectionError, match="no model"):
         candidates([], QUIET)

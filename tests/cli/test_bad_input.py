@@ -218,6 +218,16 @@ class TestDestination:
             refused(ran, "out exists already, and is not a folder of mindshare results")
         assert (Path("out") / "thesis.txt").read_text() == "precious"
 
+    @pytest.mark.parametrize("name", ["one.pdf", "rows.parquet", "\udcff"])
+    @pytest.mark.parametrize("source", [TEXT, ("--data", "rows.jsonl")], ids=["one", "run"])
+    def test_a_name_that_is_none(
+        self, mindshare: Mindshare, llama: Path, name: str, source: tuple[str, ...]
+    ) -> None:
+        Path("rows.jsonl").write_text('{"text": "a ## b"}\n')
+        ran = mindshare("measure", llama, *source, "--out", name)
+        refused(ran, "is no UTF-8" if name == "\udcff" else "is named as a file")
+        assert [path.name for path in Path().iterdir()] == ["rows.jsonl"]
+
     def test_below_a_file(self, mindshare: Mindshare) -> None:
         Path("file").touch()
         ran = mindshare("measure", "any", *TEXT, "--out", "file/out")

@@ -601,6 +601,14 @@ def test_a_bad_file_is_named(tmp_path, read, content, message):
         read(written(tmp_path, content))
 
 
+@pytest.mark.parametrize("name", ["r\udcff.jsonl", "r\udcff.csv", "r\udcff.parquet"])
+def test_a_file_name_that_is_no_utf8_is_refused(tmp_path, name):
+    path = writing.WRITERS[f"rows.{name.rpartition('.')[2]}"](tmp_path / "plain", [{"text": "a"}])
+    path.rename(tmp_path / name)
+    with pytest.raises(PromptError, match=r"name .*udcff.* is no UTF-8"):
+        DataSource(tmp_path / name).open()
+
+
 @pytest.mark.parametrize("read", [read_text, read_chat])
 def test_missing_files_and_folders_are_named_at_once(tmp_path, read):
     with pytest.raises(PromptError, match=r"no such file .*nothing"):

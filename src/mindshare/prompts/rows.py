@@ -187,6 +187,8 @@ def checked_path(path: str | Path) -> Path:
     with _readable(path):
         require_file(path)
         path.open("rb").close()
+    if str(path).encode("utf-8", "replace").decode() != str(path):  # a row's place is kept as text
+        raise PromptError(f"the file's name {str(path)!r} is no UTF-8", next_step="rename it")
     return path
 
 

@@ -225,6 +225,9 @@ def run_lock(folder: Path) -> Iterator[None]:
 
 def prepare(folder: Path, *, replace: bool) -> None:
     """Make a run's folder if it is not there; refuse one that is something else."""
+    from mindshare.folders import require_folder_name
+
+    require_folder_name(folder)
     try:
         if not os.path.lexists(folder):
             folder.mkdir(parents=True, exist_ok=True)
