@@ -24,9 +24,12 @@ def test_models_are_called_by_their_names_and_told_apart(base: LoadedModel) -> N
     assert labels(base.model) == ["LlamaForCausalLM"]
 
 
-def test_a_name_that_is_no_utf8_is_refused() -> None:
-    for models in ({"\udcff": "smollm2"}, "folder/model-\udcff"):
-        with pytest.raises(SelectionError, match="is no UTF-8"):
+@pytest.mark.parametrize(
+    ("name", "problem"), [("\udcff", "is no UTF-8"), ("x" * 201, "more than 200 characters")]
+)
+def test_a_name_that_files_cannot_have_is_refused(name: str, problem: str) -> None:
+    for models in ({name: "smollm2"}, f"folder/{name}"):
+        with pytest.raises(SelectionError, match=problem):
             candidates(models, Loading())
 
 

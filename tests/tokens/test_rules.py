@@ -98,6 +98,7 @@ def test_classes_are_read(text, expected):
         ("sink_slot=#", "'sink_slot' is reserved"),
         ("1a=#", "'1a' cannot name a class"),
         ("=#", "'' cannot name a class"),
+        (f"{'a' * 1_001}=#", "cannot name a class"),
     ],
 )
 def test_what_cannot_be_read_is_explained(text, message):

@@ -114,9 +114,10 @@ def candidates(models: Any, loading: Loading) -> list[Candidate]:
     if not named:
         raise SelectionError("there is no model", next_step="name at least one")
     for label, _ in named:
-        if label.encode("utf-8", "replace").decode() != label:
+        problem = "has more than 200 characters" if len(label) > 200 else "is no UTF-8"
+        if len(label) > 200 or label.encode("utf-8", "replace").decode() != label:
             raise SelectionError(
-                f"the model's name {label!r} is no UTF-8", next_step="call it otherwise: NAME=MODEL"
+                f"the model's name {label!r} {problem}", next_step="call it otherwise: NAME=MODEL"
             )
     results: list[Candidate] = []
     counts: dict[str, int] = {}
