@@ -230,8 +230,9 @@ def test_devices() -> None:
     assert checked_device("cpu", None) == torch.device("cpu")
     with pytest.raises(ModelError, match="both device and device_map"):
         checked_device("cpu", "auto")
-    with pytest.raises(ModelError, match="the device 'warp' is not usable"):
-        checked_device("warp", None)
+    for device in ("warp", "meta", "hpu", "cpu:-1", ""):
+        with pytest.raises(ModelError, match=f"the device '{device}' is not usable"):
+            checked_device(device, None)
 
 
 # Adapters.
