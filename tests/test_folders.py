@@ -160,3 +160,9 @@ def test_a_name_of_a_file_is_no_name_of_a_folder(tmp_path: Path, name: str) -> N
         write_folder(tmp_path / name, tables(), {"tables": ["tokens"]})
     assert list(tmp_path.iterdir()) == []
     write_folder(tmp_path / "run.v2", tables(), {"tables": ["tokens"]})
+
+
+def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is no UTF-8"):
+        write_folder(tmp_path / "\udcff", tables(), {"tables": ["tokens"]})
+    assert list(tmp_path.iterdir()) == []

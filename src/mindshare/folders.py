@@ -109,7 +109,11 @@ def whole_folder(path: Path, fill: Callable[[Path], object], *, replace: bool = 
 
 
 def require_folder_name(path: Path) -> None:
-    """Refuse a name that promises one file: results are a folder of them."""
+    """Refuse a name that promises one file, as results are a folder of them; or that is no text."""
+    if str(path).encode("utf-8", "replace").decode() != str(path):
+        raise OutputError(
+            f"the folder's name {str(path)!r} is no UTF-8", next_step="choose another folder"
+        )
     if path.suffix.lower() in _FILES and not os.path.isdir(path):
         raise OutputError(
             f"{path} is named as a file, and results are a folder of files",

@@ -502,6 +502,11 @@ def at_level(level: str) -> tuple[str, ...]:
     return tuple(name for name, measure in MEASURES.items() if measure.level == level)
 
 
+def of_knockouts() -> tuple[str, ...]:
+    """What knock-outs measure of an answer: all effects but those that a screen estimates."""
+    return tuple(name for name in at_level("effect") if not MEASURES[name].optional)
+
+
 def letters(names: Iterable[str], *, tokens: str = "the matched tokens") -> str:
     """Sentences that explain the letters of these measures' formulas; `tokens` are M."""
     measures = [MEASURES[name] for name in names if name in MEASURES]

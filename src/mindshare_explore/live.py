@@ -143,6 +143,7 @@ class MeasuredPrompt(ExplorerSource):
         )
 
     def _of_one_query(self, token: int, weights: np.ndarray) -> dict[str, np.ndarray]:
+        require_below("token", token, self.sums.tokens)
         kept = self._kept()  # once: another thread may give it up meanwhile
         rows = np.stack([kept.row(layer, token) for layer in self.layers])
         seen = [kept.seen(layer, token).astype(float) for layer in self.layers]

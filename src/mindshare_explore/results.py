@@ -8,18 +8,18 @@ knock-outs has their effects, one of insertions a source per condition with what
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.errors import OutputError, SelectionError
-from mindshare.folders import read_folder
+from mindshare.folders import read_folder, reading
 from mindshare.measures import MEASURES, at_level
 from mindshare.naming import file_word
 from mindshare_explore.source import (
@@ -30,18 +30,25 @@ from mindshare_explore.source import (
     tokens_json,
 )
 
+P = ParamSpec("P")
+S = TypeVar("S", bound="SavedPrompt")
+T = TypeVar("T")
 MOST_LISTED = 50  # single prompts of a folder; the mean is over all of them
 
 
 def sources_of(path: Path, number: int) -> Iterator[ExplorerSource]:
     """Everything that can be looked at in a folder; `number` tells folders apart."""
-    folder = _Folder(path, *read_folder(path))
+    with reading(path):
+        yield from _sources(_Folder(path, *read_folder(path)), number)
+
+
+def _sources(folder: _Folder, number: int) -> Iterator[ExplorerSource]:
     if any(name.startswith(("response_summary", "conditions")) for name in folder.tables):
         yield from _conditions(folder, number)
         return
     if not folder.models:
         raise OutputError(
-            f"{path} has no table of masses, heads or effects",
+            f"{folder.path} has no table of masses, heads or effects",
             allowed="what measure, shares, head-map, knockout and insert write with --out",
         )
     for place, (label, about) in enumerate(folder.models.items()):
@@ -86,6 +93,19 @@ class _Folder:
         return found
 
 
+def told(
+    method: Callable[Concatenate[S, P], T],
+) -> Callable[Concatenate[S, P], T]:
+    """What is wrong with a table is seen where it is asked, and said with the folder's name."""
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with reading(self.folder.path):
+            return method(self, *args, **kwargs)
+
+    return call
+
+
 @dataclass
 class SavedPrompt(ExplorerSource):
     """A source without rows: one prompt of a folder, or the mean over all (`prompt` None)."""
@@ -124,6 +144,7 @@ class SavedPrompt(ExplorerSource):
             return table
         return table.filter(pc.not_equal(table["n_tokens"], 0))
 
+    @told
     def prompts_with(self, name: str) -> int:
         table = self._by_class
         if table is None or self.prompt is not None:
@@ -131,27 +152,32 @@ class SavedPrompt(ExplorerSource):
         return len(table.filter(pc.equal(table["class"], name))["prompt"].unique())
 
     @cached_property
+    @told
     def _grid(self) -> LayerHeadGrid:
         table = self._mine("heads") if self._by_class is None else self._by_class
-        if table is None:
+        if table is None or not table.num_rows:
             raise OutputError(f"{self.folder.path} has no numbers of prompt {self.prompt}")
         return LayerHeadGrid.of(table)
 
     @property
+    @told
     def layers(self) -> tuple[int, ...]:
         return tuple(-1 if one is None else one for one in self._grid.layers)
 
     @property
+    @told
     def heads_known(self) -> int:
         return 0 if self._grid.heads == (None,) else len(self._grid.heads)
 
     @cached_property
+    @told
     def effects(self) -> Sequence[dict[str, Any]]:  # type: ignore[override]
         from mindshare_explore.effects import effects_in
 
         table = self._mine("effects")
         return [] if table is None else list(effects_in(table, self.model))
 
+    @told
     def tokens(self) -> dict[str, Any] | None:
         table = None if self.prompt is None else self._mine("tokens")
         if table is None:
@@ -163,14 +189,17 @@ class SavedPrompt(ExplorerSource):
             text[start:stop] = list(piece.ljust(stop - start)[: stop - start])
         return tokens_json("".join(text), rows["token"], offsets, rows["special"])
 
+    @told
     def capabilities(self) -> dict[str, bool]:
         received = self.prompt is not None and self._mine("received") is not None
         return super().capabilities() | {"received": received}
 
+    @told
     def given_classes(self) -> list[dict[str, str]]:
         study = self.folder.models[self.model].get("study", {})
         return [{"name": str(name), "rule": str(rule)} for name, rule in study.get("classes", ())]
 
+    @told
     def classes(self, body: QueriesBody) -> ClassView:
         if body.token is not None:
             self.line(0, body.token, column=False)  # which is refused, in words
@@ -180,6 +209,8 @@ class SavedPrompt(ExplorerSource):
         there = table["class"].unique().to_pylist()
         ordered = [one["name"] for one in self.given_classes() if one["name"] in there]
         names = list(dict.fromkeys([*ordered, *there]))
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("a class has no name")
         measures = {
             measure: self._grid.array(table, measure, names)
             for measure in at_level("class")
@@ -199,6 +230,7 @@ class SavedPrompt(ExplorerSource):
         by_name = dict(zip(found["class"], found["n_tokens_mean"], strict=True))
         return [float(by_name.get(name) or 0.0) for name in names]
 
+    @told
     def head_measures(self) -> Mapping[str, np.ndarray]:
         table = self._mine("heads")
         if table is None:
@@ -206,6 +238,7 @@ class SavedPrompt(ExplorerSource):
         known = [name for name in at_level("head") if name in table.column_names]
         return {name: self._grid.array(table, name) for name in known}
 
+    @told
     def profile(self, layer: int, head: int | None) -> np.ndarray:
         self.check(layer, head)
         table = self._mine("received") if self.prompt is not None else None
@@ -220,6 +253,7 @@ class SavedPrompt(ExplorerSource):
         found = rows.group_by("position").aggregate([("received", "mean")]).sort_by("position")
         return np.asarray(found["received_mean"].to_numpy(zero_copy_only=False), float)
 
+    @told
     def recipe(self, body: ClassesBody) -> tuple[str, dict[str, str]]:
         del body  # as it was measured
         return self.folder.command, self.folder.files()
@@ -236,6 +270,8 @@ class LayerHeadGrid:
     def of(cls, table: pa.Table) -> LayerHeadGrid:
         def values(name: str) -> tuple[Any, ...]:
             found = table[name].unique().to_pylist()
+            if not all(one is None or isinstance(one, int) for one in found):
+                raise TypeError(f"a {name} that is no number")
             return tuple(sorted(found, key=lambda one: (one is None, one)))
 
         return cls(values("layer"), values("head"))
@@ -283,6 +319,7 @@ class SavedCondition(SavedPrompt):
         return f"{self.folder.path.name}: {self._name}"
 
     @cached_property
+    @told
     def _grid(self) -> LayerHeadGrid:
         return LayerHeadGrid.of(self._table)
 
@@ -293,6 +330,7 @@ class SavedCondition(SavedPrompt):
         del body
         return ClassView()
 
+    @told
     def head_measures(self) -> Mapping[str, np.ndarray]:
         return {
             name: self._grid.array(

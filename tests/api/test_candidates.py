@@ -24,6 +24,15 @@ def test_models_are_called_by_their_names_and_told_apart(base: LoadedModel) -> N
     assert labels(base.model) == ["LlamaForCausalLM"]
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"), [("\udcff", "is no UTF-8"), ("x" * 201, "more than 200 characters")]
+)
+def test_a_name_that_files_cannot_have_is_refused(name: str, problem: str) -> None:
+    for models in ({name: "smollm2"}, f"folder/{name}"):
+        with pytest.raises(SelectionError, match=problem):
+            candidates(models, Loading())
+
+
 def test_no_model_is_refused() -> None:
     with pytest.raises(SelectionError, match="no model"):
         candidates([], QUIET)

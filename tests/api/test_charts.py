@@ -17,6 +17,7 @@ from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
 from mindshare.stats import Resampling
 from mindshare.study import Measurement, measure
+from mindshare.study.measurement import read
 
 from .conftest import CLASSES
 
@@ -172,6 +173,20 @@ def test_a_chart_says_what_it_is_and_keeps_what_is_there(
     assert all(
         (place / name).read_bytes() == before[name] for name in tables if "manifest" not in name
     )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_folder_of_charts_is_read_and_shown(
+    base: LoadedModel, prompts: list[Prompt], tmp_path: Path, several: bool
+) -> None:
+    """It has no model of its own, as the folder of a measurement has, but one for each label."""
+    models = {"A": base, "B": base} if several else base
+    chart = shares(models, prompts, classes={"hash": "#"}, loading=Loading(progress=False))
+    found = read(chart.save(tmp_path / "chart"))
+    names = "A, B" if several else "base"
+    assert repr(found).startswith(f"Measurement({names}; rows: ")
+    assert f"summary {chart.tables['summary'].num_rows}" in repr(found)
+    assert f"Measurement({names}; " in found._repr_html_()
 
 
 def test_the_command_that_makes_it_again_is_kept(

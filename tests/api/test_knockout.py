@@ -92,6 +92,22 @@ def test_a_screen_is_confirmed_by_knock_outs(base: LoadedModel) -> None:
     assert len(told) == 2
 
 
+def test_a_screen_of_some_heads_is_of_these_heads(base: LoadedModel) -> None:
+    """In whatever order they are named."""
+    asked: dict[str, Any] = {"classes": CLASSES, "screen": 2}
+
+    def found(**parts: Any) -> dict[tuple[int, int, str], float]:
+        rows = knockout(base, prompts(), **asked, **parts).tables["screen"].to_pylist()
+        return {(row["layer"], row["head"], row["class"]): row["mean"] for row in rows}
+
+    every = found()
+    assert len(set(every.values())) > 2
+    for heads in ([1], [1, 0]):
+        some = found(heads=heads)
+        assert {head for _, head, _ in some} == set(heads)
+        assert some == {place: every[place] for place in some}
+
+
 def test_what_it_will_cost_is_told_in_passes_and_memory(base: LoadedModel) -> None:
     (model,) = candidates(base, QUIET)
     one = prompts()[0]
@@ -121,7 +137,14 @@ def test_a_class_that_nobody_sees_is_told(base: LoadedModel) -> None:
         ({"classes": {}}, SelectionError, "no token class to hide"),
         ({"classes": {"tab": "chars:\t"}}, ClassRuleError, "matches no token"),
         ({"measure": "mass"}, SelectionError, "no effect of a knock-out"),
+        ({"measure": "first_order"}, SelectionError, "no effect of a knock-out"),
+        ({"measure": "first_order", "screen": 2}, SelectionError, "no effect of a knock-out"),
         ({"layers": [9]}, SelectionError, "layer 9 does not exist"),
+        ({"layers": [0], "heads": "0.1"}, SelectionError, "say their layers themselves"),
+        ({"window": 2, "heads": "0.1"}, SelectionError, "by themselves"),
+        ({"choices": [" yes", "\udfff"]}, PromptError, r"surrogate pair \(in the choice\)"),
+        ({"prompts": prompts(answer=" a" * 5_000)}, PromptError, "tokens and its answer up to"),
+        ({"answer": "greedy:999999"}, PromptError, "its answer up to 999,999, more than the"),
         ({"heads": [9]}, SelectionError, "head 9 does not exist"),
         ({"heads": "0.9"}, SelectionError, "head 9 does not exist"),
         ({"heads": "9.0"}, SelectionError, "layer 9 does not exist"),

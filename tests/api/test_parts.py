@@ -10,7 +10,7 @@ import pytest
 
 import mindshare
 from mindshare.api.candidates import Loading
-from mindshare.errors import PromptError
+from mindshare.errors import PromptError, SelectionError
 from mindshare.facts.sentences import Sentence
 
 TEXT = "Task: add the two.\n\nNotes: # # # ** ** no\n\nQuestion: 1 + 1?"
@@ -100,3 +100,22 @@ def test_one_figure_holds_a_few_wordings(folders: dict[str, Path]) -> None:
 def test_columns_are_no_wordings(columns: dict[str, list[str]], folders: dict[str, Path]) -> None:
     with pytest.raises(PromptError, match="list is no prompt"):
         mindshare.parts(folders["base"], columns, **QUICK)
+
+
+def test_no_wording_takes_the_place_of_another(folders: dict[str, Path]) -> None:
+    """One without a name gets a letter that no other is called by."""
+    wordings = [mindshare.Prompt.from_text(TEXT, id="A"), OTHER, f"{OTHER} too"]
+    chart = mindshare.parts(folders["base"], wordings, **QUICK)
+    assert list(chart.measurements) == ["A", "B", "C"]
+    lengths = [one.table("tokens").num_rows for one in chart.measurements.values()]
+    assert lengths[1] < lengths[2] != lengths[0]
+
+
+def test_parts_and_wordings_are_called_as_asked(folders: dict[str, Path]) -> None:
+    words = {"Task": "The task", "A": "first one"}
+    given = {"A": TEXT, "B": f"{TEXT} more"}
+    figure = mindshare.parts(folders["base"], given, label=words, **QUICK).figures[0]
+    assert set(words.values()) <= set(re.findall(r">([^<>]+)</text>", figure.svg()))
+    assert "The task" in figure.table["part"].to_pylist()
+    with pytest.raises(SelectionError, match=r"a label is given for 'Tusk'.*did you mean 'Task'"):
+        mindshare.parts(folders["base"], given, label={"Tusk": "x"}, **QUICK)

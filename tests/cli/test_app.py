@@ -54,6 +54,21 @@ def test_help_shows_examples_whole(mindshare: Mindshare, name: str) -> None:
         assert line in [shown.strip() for shown in lines], "an example is wrapped"
 
 
+@pytest.mark.parametrize("name", ["measure", "shares", "head-map", "insert", "parts", "knockout"])
+def test_every_command_that_measures_says_with_what_and_where(name: str) -> None:
+    options = {word for one in app.command().commands[name].params for word in one.opts}
+    assert options >= {
+        "--adapter",
+        "--dtype",
+        "--device",
+        "--workers",
+        "--on",
+        "--trust-remote-code",
+    }
+    # A knock-out makes one pass, of which every intervention takes a part.
+    assert ("--chunk-tokens" in options) == (name != "knockout")
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -217,6 +218,16 @@ class TestDestination:
             refused(ran, "out exists already, and is not a folder of mindshare results")
         assert (Path("out") / "thesis.txt").read_text() == "precious"
 
+    @pytest.mark.parametrize("name", ["one.pdf", "rows.parquet", "\udcff"])
+    @pytest.mark.parametrize("source", [TEXT, ("--data", "rows.jsonl")], ids=["one", "run"])
+    def test_a_name_that_is_none(
+        self, mindshare: Mindshare, llama: Path, name: str, source: tuple[str, ...]
+    ) -> None:
+        Path("rows.jsonl").write_text('{"text": "a ## b"}\n')
+        ran = mindshare("measure", llama, *source, "--out", name)
+        refused(ran, "is no UTF-8" if name == "\udcff" else "is named as a file")
+        assert [path.name for path in Path().iterdir()] == ["rows.jsonl"]
+
     def test_below_a_file(self, mindshare: Mindshare) -> None:
         Path("file").touch()
         ran = mindshare("measure", "any", *TEXT, "--out", "file/out")
@@ -394,6 +405,43 @@ class TestBeforeWeightsAreRead:
         config.write_text(json.dumps(content))
         refused(mindshare("measure", "model", *TEXT), "config and weights do not fit")
         refused(mindshare("measure", "model", *TEXT, "--layers", "9"), "layer 9 does not exist")
+
+    @pytest.mark.parametrize(
+        ("command", "asked", "words"),
+        [
+            ("shares", (*TEXT, "--layers", "2"), ("layer 2 does not exist: second has 2 layers",)),
+            ("shares", ("--chat", "chat.json"), ("no chat template (in second, chat.json)",)),
+            ("shares", (*TEXT, "--class", "x=#@map"), ("no span 'map', which class 'x'",)),
+            ("measure", (*TEXT, "--queries", "after:map"), ("no span 'map'", "after:map")),
+            ("insert", (*TEXT, "--at", "before:map"), ("no span 'map'", "before:map")),
+            ("parts", (*TEXT, "--layers", "9"), ("layer 9 does not exist",)),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
+    )
+    def test_whatever_costs_nothing_to_see(
+        self, mindshare: Mindshare, llama: Path, command: str, asked: tuple[str, ...], words: Any
+    ) -> None:
+        """The first model's weights do not load, and the second has a layer less, no template."""
+        first, second = (Path(shutil.copytree(llama, name)) for name in ("first", "second"))
+        for folder, change in ((first, {"vocab_size": 7}), (second, {"num_hidden_layers": 2})):
+            config = json.loads((folder / "config.json").read_text())
+            (folder / "config.json").write_text(json.dumps(config | change))
+        (second / "chat_template.jinja").unlink()
+        Path("chat.json").write_text('[{"role": "user", "content": "a ##"}]')
+        models = (first,) if command in ("measure", "insert") else (first, second)
+        classes = () if command in ("insert", "parts") else ("--class", "hash=#")
+        refused(mindshare(command, *models, *classes, *asked), *words)
+
+    def test_a_stale_base_behind_a_model_that_does_not_load(
+        self, mindshare: Mindshare, llama: Path
+    ) -> None:
+        config = Path(shutil.copytree(llama, "model")) / "config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 7}))
+        Path("adapter").mkdir()
+        stated = {"base_model_name_or_path": "/gone/base", "peft_type": "LORA"}
+        Path("adapter", "adapter_config.json").write_text(json.dumps(stated))
+        ran = mindshare("shares", "model", "adapter", *TEXT, "--class", "h=#")
+        refused(ran, "the base of the adapter 'adapter' is not there", "/gone/base", "--adapter")
 
     def test_a_stale_base(self, mindshare: Mindshare, llama: Path) -> None:
         folder = Path("adapter")

@@ -412,6 +412,18 @@ def test_knock_outs_of_several_measures_live_together(
     assert len(list((place / "run").glob("*.csv"))) == 4
 
 
+def test_figures_that_show_something_else_by_their_name_are_told(
+    mindshare: Mindshare, llama: Path, rows: Path
+) -> None:
+    told = "in place of what earlier commands drew by these names: profiles\n"
+    data = ("--data", rows, "--column", "prompt=question", "--limit", "2")
+    asked = ("insert", llama, *data, "--insert", "/ *3", "--out", "run", "--formats", "csv")
+    for head, replaced in (("0.0", False), ("0.1", True), ("0.1", False)):
+        drawn = mindshare(*asked, "--heads", head)
+        assert drawn.code == 0, drawn.err
+        assert (told in drawn.out) == replaced
+
+
 def test_figures_that_tables_take_the_place_of_are_named(
     mindshare: Mindshare, llama: Path, rows: Path
 ) -> None:

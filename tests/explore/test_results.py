@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mindshare
@@ -105,3 +107,32 @@ print([name for name in ("torch", "transformers") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("damage", ["without a column", "of another type", "empty values", "empty"])
+@pytest.mark.parametrize("name", ["mass", "received", "tokens"])
+def test_damaged_tables_are_told_when_they_are_asked(
+    pair: Path, tmp_path: Path, name: str, damage: str
+) -> None:
+    """A folder may come from anyone: whatever is in it, an answer says what is wrong."""
+    classes = {one["name"]: one["rule"] for one in STARS}
+    found = mindshare.measure(str(pair / "base"), [MAP, f"{MAP} 2"], classes=classes)
+    folder = found.save(tmp_path / "measured")
+    whole = found.table(name)
+    for column in whole.column_names:
+        at = whole.column_names.index(column)
+        changed = {
+            "without a column": lambda at=at: whole.remove_column(at),
+            "of another type": lambda at=at, c=column: whole.set_column(
+                at, c, pa.array(["x"] * len(whole))
+            ),
+            "empty values": lambda at=at, c=column: whole.set_column(at, c, pa.nulls(len(whole))),
+            "empty": lambda: whole.slice(0, 0),
+        }[damage]()
+        pq.write_table(changed, folder / f"{name}.parquet")
+        door = client_of(opened([str(folder)]))
+        asked = [door.get("/api/prompts/r0.0.0"), door.get("/api/prompts/r0.0.0/received?layer=0")]
+        for path in ("classes", "chart", "recipe"):
+            asked += [door.post(f"/api/prompts/r0.0.{one}/{path}", json={}) for one in ("0", "all")]
+        for answer in (door.get("/api/state"), *asked):
+            assert answer.status_code in (200, 404, 422), (column, answer.text)

@@ -129,6 +129,20 @@ def test_nonsense_is_refused_in_words(door: TestClient, body: object) -> None:
     assert answer.json()["problem"]["what"]
 
 
+def test_a_token_that_is_not_there_is_refused_in_words(door: TestClient) -> None:
+    """Of one prompt, and where a second one is shorter than the first."""
+    long, short = measured(door, "a # b " * 4), measured(door, "a # b")
+    asked = {"classes": [{"name": "hash", "rule": "#"}], "token": 9}
+    assert door.post(f"/api/prompts/{long}/classes", json=asked).status_code == 200
+    for path, body in (
+        (f"/api/prompts/{short}/classes", asked),
+        (f"/api/prompts/{long}/chart", asked | {"against": short}),
+    ):
+        answer = door.post(path, json=body)
+        assert answer.status_code == 422
+        assert "there is no token 9 here" in answer.json()["problem"]["what"]
+
+
 def test_a_runaway_rule_ends(door: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mindshare.limits.SECONDS", 0.5)
     body = {

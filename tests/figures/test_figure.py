@@ -111,6 +111,13 @@ def test_what_exists_is_replaced_only_when_asked(figure: Figure, tmp_path: Path)
         save_figures([], precious, replace=True)
 
 
+@pytest.mark.parametrize("name", ["one.pdf", "one.svg", "one.PNG"])
+def test_a_folder_is_not_named_as_a_picture(figure: Figure, tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError, match="named as a file, and results are a folder"):
+        figure.save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failure_leaves_nothing_behind(
     figure: Figure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
@@ -210,3 +211,12 @@ def test_a_value_of_another_type_is_told_by_its_name(field: dict[str, object]) -
     with pytest.raises(SelectionError, match=words) as caught:
         Style(**field)  # type: ignore[arg-type]
     assert caught.value.allowed
+
+
+@pytest.mark.parametrize("field", ["title", "subtitle", "y_title", "label"])
+def test_a_text_that_no_picture_holds_is_refused(field: str) -> None:
+    """To draw it would take minutes."""
+    for length, fits in ((1_000, True), (1_001, False)):
+        text = "x" * length
+        with nullcontext() if fits else pytest.raises(SelectionError, match="1,001 characters"):
+            Style(**{field: {"h": text} if field == "label" else text})

@@ -139,6 +139,22 @@ def test_an_index_without_a_map(tmp_path: Path) -> None:
         weight_files(tmp_path)
 
 
+@pytest.mark.parametrize("file_of", [3, "model.safetensors", ["model.safetensors"], None, {}])
+def test_a_map_of_another_type(tmp_path: Path, file_of: object) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": file_of}))
+    with pytest.raises(ModelFileError, match="has no weight_map"):
+        weight_files(tmp_path)
+
+
+@pytest.mark.parametrize("content", [[1], "model.safetensors", 3, None])
+def test_an_index_of_another_type(tmp_path: Path, content: object) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps(content))
+    with pytest.raises(ModelFileError, match="is not a JSON object"):
+        weight_files(tmp_path)
+
+
 def test_no_weights(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="has no weights"):
         weight_files(tmp_path)

@@ -123,6 +123,32 @@ def test_truncated_weights(llama_folder: Path) -> None:
         load_pretrained(llama_folder, PLAIN)
 
 
+class _RunsCode:
+    """What a pickle makes of this is a call."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.made,)
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "adapter_model.bin"])
+def test_a_pickle_runs_no_code(
+    llama_folder: Path, tmp_path: Path, lora: Path, name: str, zipped: bool
+) -> None:
+    """Neither of the two ways in which torch wrote pickles; nor is it a traceback."""
+    made = tmp_path / "made"
+    folder = llama_folder if name.startswith("pytorch") else lora
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    torch.save(_RunsCode(made), folder / name, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(ModelError, match=r"do not load|is corrupt"):
+        load_pretrained(folder, PLAIN) if folder == llama_folder else _merge_onto(folder)
+    assert not made.exists()
+
+
 @pytest.mark.parametrize(
     ("content", "kind", "why"),
     [
@@ -204,8 +230,9 @@ def test_devices() -> None:
     assert checked_device("cpu", None) == torch.device("cpu")
     with pytest.raises(ModelError, match="both device and device_map"):
         checked_device("cpu", "auto")
-    with pytest.raises(ModelError, match="the device 'warp' is not usable"):
-        checked_device("warp", None)
+    for device in ("warp", "meta", "hpu", "cpu:-1", ""):
+        with pytest.raises(ModelError, match=f"the device '{device}' is not usable"):
+            checked_device(device, None)
 
 
 # Adapters.

@@ -144,5 +144,10 @@ def test_what_is_no_test_is_refused(written):
 
 
 def test_a_pattern_that_is_invalid_is_refused():
-    with pytest.raises(PromptError, match=r"'\[' is invalid.*filter 'x~\['"):
-        parse_filter("x~[")
+    for pattern, message in (
+        ("[", r"'\[' is invalid.*filter 'x~\['"),
+        ("a{99999999999999999999}", "invalid: a number of repeats is too large"),
+        ("(" * 3_000 + ")" * 3_000, "invalid: it is nested too deeply"),
+    ):
+        with pytest.raises(PromptError, match=message):
+            parse_filter(f"x~{pattern}")

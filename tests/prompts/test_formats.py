@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+import tracemalloc
 
 import datasets
 import pyarrow as pa
@@ -24,6 +25,7 @@ from mindshare.prompts.formats import (
     parse_hub,
     streamed_rows,
 )
+from mindshare.prompts.given import table_rows
 
 from . import writing
 
@@ -158,6 +160,30 @@ def test_only_the_wanted_columns_are_read(tmp_path, write):
     assert rows.columns == ("text", "n", "wide")
     assert values(rows) == ROWS
     assert values(rows, {"n"}) == [{"n": n} for n in range(20)]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "dataset", "memory"])
+def test_few_large_rows_are_values_at_a_time(tmp_path, kind):
+    """What is read at a time is a number of bytes, not only of rows."""
+    table = pa.table({"text": [f"{n:0{1 << 20}}" for n in range(40)], "n": list(range(40))})
+    if kind == "parquet":  # pages of a row each: smaller ones can't be read
+        path = tmp_path / "x.parquet"
+        pq.write_table(table, path, use_dictionary=False, data_page_size=1, write_batch_size=1)
+        rows = parquet_rows(str(path))
+    else:
+        folder = writing.dataset(tmp_path / "x", table.to_pylist(), shards=1)
+        rows = dataset_rows(str(folder)) if kind == "dataset" else table_rows(table)
+    before, held = pa.total_allocated_bytes(), []
+    tracemalloc.start()
+    for number, row in enumerate(rows.read({"text"})):
+        assert int(row.values["text"][-5:]) == number
+        assert 1 << 20 <= row.size < (1 << 20) + 100
+        held.append(pa.total_allocated_bytes() - before)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(held) == 40
+    assert peak < 10 << 20
+    assert max(held) < 20 << 20
 
 
 def test_a_folder_of_the_package_is_read_without_it(saved):

@@ -72,6 +72,14 @@ def test_many_messages_go_by_role_and_many_paragraphs_stay_one_text() -> None:
     assert "one part" in str(long.note)
 
 
+def test_a_long_heading_gets_a_short_name() -> None:
+    first, second = (f"{'long ' * 500}{word}" for word in ("one", "two"))
+    found = divided(Prompt.from_text(f"# {first}\na\n# {second}\nb"))
+    assert list(found.labels.values()) == [first, second]
+    assert len(set(found.labels)) == 2
+    assert max(map(len, found.labels)) <= 110
+
+
 def test_marks_that_were_not_read_are_spoken_of() -> None:
     note = divided(Prompt.from_text("a <<map>>#<</map>> b\n\nc")).note
     assert "--marked" in str(note)

@@ -101,6 +101,8 @@ def test_prompts_survive_pickling():
         (lambda: Prompt.from_text("a\ud800b"), "character 1 .*surrogate"),
         (lambda: Prompt.from_text("a", id="\ud800"), r"surrogate pair \(in the id\)"),
         (lambda: Prompt.from_text("a", answer="\udfff"), r"surrogate pair \(in the answer\)"),
+        (lambda: Prompt.from_text("a", choices=("b", "\udfff")), r"pair \(in the choice\)"),
+        (lambda: Prompt.from_text("a", choices=(3,)), "the prompt's choice is int, not text"),
         (lambda: Prompt.from_text("a", group=3), "the prompt's group is int, not text"),
         (lambda: Prompt.from_text("a", group=""), "the prompt's group is empty"),
         (lambda: Prompt.from_text("abc", {"1x": [0, 1]}), "'1x' cannot name a span"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
 from mindshare.errors import PromptError
 from mindshare.prompts import rows as module
+from mindshare.prompts.formats import open_rows
 from mindshare.prompts.rows import DataFile, csv_rows, json_rows, jsonl_rows, text_rows
 
 
@@ -61,6 +63,38 @@ def test_what_is_no_array_is_refused(tmp_path, content, message):
         json_rows(written(tmp_path, content))
 
 
+TWICE = (
+    '{"text": "a", "text": "b"}',
+    '{"messages": [{"role": "user", "role": "system", "content": "a"}]}',
+    '{"text": "abc", "spans": {"x": [0, 1], "x": [1, 2]}}',
+    '{"text": "a", "level": 1, "level": 2}',
+)
+
+
+@pytest.mark.parametrize("twice", TWICE)
+@pytest.mark.parametrize("kind", ["jsonl", "json"])
+def test_a_key_that_stands_twice_makes_a_row_bad(tmp_path, kind, twice):
+    """Which of the two values was meant is not for us to guess."""
+    rows = ['{"text": "first, ]"}', twice, "[3]", '{"text": "last"}']
+    content = "\n".join(rows) if kind == "jsonl" else f" [{' ,'.join(rows)}\t] "
+    reader = {"jsonl": jsonl_rows, "json": json_rows}[kind]
+    found = list(reader(written(tmp_path, content.encode())).read(None))
+    assert [row.values.get("text") for row in found] == ["first, ]", None, None, "last"]
+    assert "stands twice in one object" in found[1].problem.what
+    assert found[1].problem.where == found[1].place
+    assert found[1].place.endswith("2")
+
+
+def test_what_is_no_array_is_refused_whatever_stands_twice_in_it(tmp_path):
+    for content, message in (
+        (b'{"a": 1, "a": 2}', "JSON dict, not an array"),
+        (b'[{"a": 1, "a": 2},]', "not JSON: .* column 19"),
+        (b'[{"a": 1, "a": 2}] x', "not JSON: Extra data"),
+    ):
+        with pytest.raises(PromptError, match=message):
+            json_rows(written(tmp_path, content))
+
+
 def test_what_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LARGEST_ARRAY", 1 << 20)
     monkeypatch.setattr(module, "LONGEST_LINE", 1 << 20)
@@ -110,6 +144,32 @@ def test_a_packed_file_that_ends_too_early(tmp_path):
         list(jsonl_rows(path).read(None))
     with pytest.raises(PromptError, match="cannot be read to the end: Not a gzipped file"):
         list(jsonl_rows(written(tmp_path, b"plain", "x.gz")).read(None))
+
+
+GZIP_HEADER = 10  # bytes
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl.gz", "rows.json.gz", "rows.csv.gz", "rows.txt.gz"])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda data: data[:-20],
+        lambda data: data[:GZIP_HEADER] + b"\xff" * 8 + data[GZIP_HEADER + 8 :],
+        lambda data: data[:-8] + bytes(4) + data[-4:],  # the checksum
+        lambda data: b"plain" + data,
+    ],
+    ids=["short", "packed wrongly", "checksum", "no gzip"],
+)
+def test_a_packed_file_that_is_damaged_is_named_in_every_format(tmp_path, name, damaged):
+    texts = [f"row {number * number}" for number in range(300)]
+    content = {
+        "rows.jsonl.gz": "".join(f'{{"text": "{text}"}}\n' for text in texts),
+        "rows.json.gz": json.dumps([{"text": text} for text in texts]),
+    }.get(name, "text\n" + "\n".join(texts))
+    path = tmp_path / name
+    path.write_bytes(damaged(gzip.compress(content.encode(), mtime=0)))
+    with pytest.raises(PromptError, match=rf"cannot be read to the end: .*\(in .*{name}\)"):
+        list(open_rows(str(path)).read(None))
 
 
 # CSV and TSV.

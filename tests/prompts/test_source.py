@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -196,6 +197,12 @@ BAD = {
     '{"messages": "a"}': "this is not JSON: Expecting value at column 1",
     '{"prompt": {}}': "prompt is dict",
     '{"text": "a"': "this is not JSON: Expecting ',' delimiter at column 13",
+    '{"text": "a", "text": "b"}': "the key 'text' stands twice in one object of this JSON",
+    '{"text": "ab", "spans": "{\\"x\\": [0, 1], \\"x\\": [1, 2]}"}': "the key 'x' stands twice in "
+    "one object of this JSON",
+    '{"text": "a", "choices": 3}': "choices is int",
+    '{"text": "a", "choices": "no list"}': "this is not JSON: Expecting value at column 1",
+    f'{{"text": "a", "choices": "{"[" * 5_000}"}}': "this JSON is nested too deeply",
     "[" * 200_000: "this JSON is nested too deeply",
     '{"messages": []}': "the chat has no messages",
     '{"messages": [{"role": "user"}]}': "message 0 needs the fields role and content; found: role",
@@ -237,6 +244,34 @@ def test_a_small_sample_is_read_once_and_is_that_of_a_large_one(tmp_path, monkey
     lines(path, *({"text": f"row {n % 40}"} for n in range(60)))
     monkeypatch.setattr("mindshare.prompts.source.KEPT_ROWS", 0)
     assert prompts(path, sample=20) == first
+
+
+@pytest.mark.parametrize("name", writing.WRITERS)
+@pytest.mark.parametrize("options", [{}, {"sample": 3}, {"filters": ("text~x|a|b",)}])
+def test_a_row_longer_than_any_prompt_is_bad_in_every_format(tmp_path, name, options, monkeypatch):
+    monkeypatch.setattr("mindshare.prompts.columns.LONGEST_CELL", 1_000)
+    rows = [{"text": text} for text in ("a", "x" * 1_001, "b")]
+    path = writing.WRITERS[name](tmp_path / name, rows)
+    with pytest.raises(PromptError, match="text has 1,001 characters"):
+        prompts(path, **options)
+    found = DataSource(path, bad_rows="skip", **options).open()
+    assert [prompt.text for prompt in found] == ["a", "b"]
+    assert [reason for _, reason in found.bad] == ["text has 1,001 characters"]
+
+
+@pytest.mark.parametrize("name", writing.WRITERS)
+def test_a_sample_of_rows_that_would_fill_the_memory_is_the_same(tmp_path, name, monkeypatch):
+    path = writing.WRITERS[name](
+        tmp_path / name, [{"text": "x" * 1_000 + str(n)} for n in range(60)]
+    )
+    expected = prompts(path, sample=9)
+    monkeypatch.setattr("mindshare.prompts.source.KEPT_BYTES", 4_000)
+    few = DataSource(path, sample=9).open()
+    assert [list(few), list(few)] == [expected] * 2
+    if name != "rows.json":  # an array is read whole, and once
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with pytest.raises((PromptError, OSError)):  # nothing of it was kept
+            list(few)
 
 
 def test_no_row_vanishes_from_a_sample(tmp_path):
@@ -546,6 +581,12 @@ def test_json_lines_in_every_form(tmp_path):
         (read_chat, '"hi"', "no chat here; found: str"),
         (read_chat, "[]", r"no messages \(in .*file\)"),
         (read_chat, '[\n{"role": }]', "not JSON: .* at line 2, column 10"),
+        (read_chat, '{"messages": [], "messages": []}', "'messages' stands twice in one object"),
+        (
+            read_chat,
+            '[{"role": "user", "role": "system", "content": "a"}]',
+            r"'role' stands twice in one object .*\(in .*file\)",
+        ),
         (
             read_chat,
             '[{"role": "user", "content": 3}]',
@@ -558,6 +599,14 @@ def test_json_lines_in_every_form(tmp_path):
 def test_a_bad_file_is_named(tmp_path, read, content, message):
     with pytest.raises(PromptError, match=message):
         read(written(tmp_path, content))
+
+
+@pytest.mark.parametrize("name", ["r\udcff.jsonl", "r\udcff.csv", "r\udcff.parquet"])
+def test_a_file_name_that_is_no_utf8_is_refused(tmp_path, name):
+    path = writing.WRITERS[f"rows.{name.rpartition('.')[2]}"](tmp_path / "plain", [{"text": "a"}])
+    path.rename(tmp_path / name)
+    with pytest.raises(PromptError, match=r"name .*udcff.* is no UTF-8"):
+        DataSource(tmp_path / name).open()
 
 
 @pytest.mark.parametrize("read", [read_text, read_chat])

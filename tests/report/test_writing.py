@@ -6,6 +6,8 @@ import base64
 import gzip
 import json
 import re
+import shutil
+import socket
 import zlib
 from dataclasses import replace
 from datetime import date
@@ -411,6 +413,25 @@ def test_wrong_words_are_refused_before_anything_is_written(
     with pytest.raises(SelectionError, match="no results"):
         write_report([], out)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("word", ["html", "md", "pdf"])
+def test_no_format_asks_for_what_a_picture_names(
+    results: dict[str, Path], tmp_path: Path, word: str
+) -> None:
+    if word == "pdf":
+        require_chromium()
+    folder = Path(shutil.copytree(results["shares"], tmp_path / "foreign"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        image = f'<image href="http://127.0.0.1:{server.getsockname()[1]}/x.png" width="9"/>'
+        for file in folder.glob("*.svg"):
+            file.write_text(file.read_text().replace("</svg>", f"{image}</svg>"))
+        with pytest.raises(OutputError, match="is not a chart that mindshare drew"):
+            write_report([folder], tmp_path / "report", formats=(word,))
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert not (tmp_path / "report").exists()
 
 
 def test_without_a_browser_there_is_no_pdf_and_nothing_else(

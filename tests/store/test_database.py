@@ -238,6 +238,7 @@ _DAMAGE = (
     "UPDATE part SET layer = layer + 7",
     "DELETE FROM part WHERE layer = 1",
     "UPDATE item SET layers = CAST(x'ff30' AS TEXT)",
+    "UPDATE item SET layers = x'ff00'",
 )
 
 

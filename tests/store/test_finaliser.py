@@ -290,4 +290,4 @@ def test_a_manifest_that_is_damaged_names_nothing(
     else:
         (tmp_path / MANIFEST).write_text(f'{{"{key}": {value}}}')
     assert former_files(tmp_path) == set()
-    assert finaliser.figure_names(tmp_path) == []
+    assert finaliser.figures_drawn(tmp_path) == {}

@@ -88,6 +88,8 @@ def test_classes_are_read(text, expected):
         ("s=chars:@map", "'chars:' says nothing"),
         ("s=re:a(b", r"'a\(b' is invalid: .* at position 1"),
         ("s=/*/", "invalid: nothing to repeat at position 0"),
+        ("s=re:a{99999999999999999999}", "invalid: a number of repeats is too large"),
+        (f"s=re:{'(' * 3_000}{')' * 3_000}", "invalid: it is nested too deeply"),
         ("s=ids:1,x", "not a list of token ids"),
         ("s=ids:-1", "not a list of token ids"),
         ("s=#@", r"ends in @, but names no span[\s\S]*chars:@"),
@@ -96,6 +98,7 @@ def test_classes_are_read(text, expected):
         ("sink_slot=#", "'sink_slot' is reserved"),
         ("1a=#", "'1a' cannot name a class"),
         ("=#", "'' cannot name a class"),
+        (f"{'a' * 1_001}=#", "cannot name a class"),
     ],
 )
 def test_what_cannot_be_read_is_explained(text, message):

@@ -88,6 +88,12 @@ def candidates(models: Any, loading: Loading) -> list[Candidate]:
         named = [(label_of(model), model) for model in ([models] if single else models)]
     if not named:
         raise SelectionError("there is no model", next_step="name at least one")
+    for label, _ in named:
+        problem = "has more than 200 characters" if len(label) > 200 else "is no UTF-8"
+        if len(label) > 200 or label.encode("utf-8", "replace").decode() != label:
+            raise SelectionError(
+                f"the model's name {label!r} {problem}", next_step="call it otherwise: NAME=MODEL"
+            )
     results: list[Candidate] = []
     counts: dict[str, int] = {}
     for label, model in named:

@@ -40,7 +40,7 @@ from mindshare.figures import (
     use_dots,
     use_lines,
 )
-from mindshare.measures import MEASURES, at_level
+from mindshare.measures import MEASURES, of_knockouts
 from mindshare.naming import file_word
 from mindshare.prompts import Prompt
 from mindshare.stats import uses
@@ -104,6 +104,7 @@ def knockout(
     The tables: `effects`, one row per prompt and intervention, and `answers`.
     """
     require_all_known(parts, KnockoutDefinitions.__annotations__, "part of a knock-out")
+    require_known(measure, of_knockouts(), f"{measure!r} is no effect of a knock-out")
     if parts.get("how") == "mean":
         parts = {**parts, **_means(models, prompts, parts)}  # type: ignore[typeddict-item]
     if not parts.get("screen"):
@@ -199,7 +200,6 @@ class KnockoutAnalysis(Analysis):
 
     @classmethod
     def of(cls, measure: str, parts: Mapping[str, Any]) -> KnockoutAnalysis:
-        require_known(measure, at_level("effect"), f"{measure!r} is no effect of a knock-out")
         own = KnockoutParts.__annotations__
         chosen = {k: v for k, v in parts.items() if k in own and v is not None}
         if "choices" in chosen:

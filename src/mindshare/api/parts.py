@@ -9,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import chain, count, product
+from string import ascii_uppercase
 from typing import Any, Unpack
 
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart, Drawing, chosen_look
 from mindshare.api.comparison import Comparison, Progress
 from mindshare.errors import PromptError, checked, require_all_known
+from mindshare.facts.cells import UNNAMED
 from mindshare.facts.parts import FIRST, part_sentences
-from mindshare.figures import Figure, PartBarsOptions, TokenStripOptions, part_bars, received_strip
+from mindshare.figures import (
+    Figure,
+    PartBarsOptions,
+    TokenStripOptions,
+    check_names,
+    part_bars,
+    received_strip,
+)
 from mindshare.naming import file_word
 from mindshare.prompts import DividedPrompt, divided
 from mindshare.prompts.given import as_prompt
@@ -58,12 +67,15 @@ def parts(models: Any, prompts: Any, **how: Unpack[PartsDefinition]) -> Chart:
         )
     labels = _labels(wordings)
     PartBarsOptions(**chosen_look(how), parts=labels)  # refuses what can't be drawn
+    shown = product((model.label for model in chosen), wordings)
+    bars = [_label(*one, len(chosen), len(wordings)) for one in shown]
+    check_names(chosen_look(how), [*labels, FIRST, *UNNAMED, *bars])
     encoders = _encoders(chosen, wordings, how)
     measured: dict[str, Measurement] = {}
     for model in chosen:
         with model.backend() as backend:
             for wording, found in wordings.items():
-                label = _label(model, wording, len(chosen), len(wordings))
+                label = _label(model.label, wording, len(chosen), len(wordings))
                 encoder = encoders[model.label, wording]
                 tell = how.get("progress")
                 report = None if tell is None else partial(tell, label)
@@ -99,11 +111,9 @@ def _wordings(prompts: Any) -> dict[str, DividedPrompt]:
         named = {str(k): replace(as_prompt(prompt), id=str(k)) for k, prompt in prompts.items()}
     else:
         items = list(as_prompts(prompts))
-        ids = [
-            "ABCDEFGH"[i % 8] if prompt.id == prompt.content_hash() else prompt.id
-            for i, prompt in enumerate(items)
-        ]
-        named = dict(zip(ids, items, strict=True))
+        ids = [None if one.id == one.content_hash() else one.id for one in items]
+        free = (name for name in map(str, chain(ascii_uppercase, count(27))) if name not in ids)
+        named = {id or next(free): one for id, one in zip(ids, items, strict=True)}
     return {label: divided(prompt) for label, prompt in named.items()}
 
 
@@ -119,10 +129,10 @@ def _labels(wordings: Mapping[str, DividedPrompt]) -> dict[str, str]:
     return labels
 
 
-def _label(model: Candidate, wording: str, models: int, wordings: int) -> str:
+def _label(model: str, wording: str, models: int, wordings: int) -> str:
     if wordings == 1:
-        return model.label
-    return wording if models == 1 else f"{model.label}, {wording}"
+        return model
+    return wording if models == 1 else f"{model}, {wording}"
 
 
 def _study(found: DividedPrompt, how: PartsDefinition) -> Study:

@@ -88,7 +88,8 @@ class _Prompt:
             tokens = {"fed": self.fed, "answer": self.answer}
             prefix = self.mode.prefix
             found = first_order(self.model, self.clean, self.edges, **tokens, prefix=prefix)
-            results = {layer: found[layer] for layer in layers}
+            heads = list(self.knockout.heads) if self.knockout.heads else slice(None)
+            results = {n: {name: x[heads] for name, x in found[n].items()} for n in layers}
         else:
             results = self._knocked_out(layers)
         baseline = self._effects(self.clean.logits).baseline()

@@ -229,7 +229,7 @@ def knockout(options: Any) -> None:
 
 def _draw_chart(draw: Callable[..., Chart], options: ChartOptions, **extra: Any) -> None:
     """Measure, draw and save; `extra` are keywords of `draw` beside the options."""
-    from mindshare.store import figure_names
+    from mindshare.store import figures_drawn
 
     keywords, formats = options.keywords() | extra, figure_formats(options.formats)
     models, quiet = labelled(options.models), options.quiet
@@ -238,7 +238,7 @@ def _draw_chart(draw: Callable[..., Chart], options: ChartOptions, **extra: Any)
     prepared = PreparedRun.prepare(options, name)
     if prepared is None:
         return
-    drawn_before = figure_names(prepared.folder)
+    drawn_before = figures_drawn(prepared.folder)
     with prepared.progress(models=len(models)) as target:
         chart = draw(models, prepared.prompts, **keywords, loading=loading, **target)
     with progress_bar(show=not quiet, doing="Drawing", what="figures") as bar:
@@ -252,9 +252,11 @@ def _draw_chart(draw: Callable[..., Chart], options: ChartOptions, **extra: Any)
         )
     prepared.warn_of_unasked()
     _show_chart(chart, prepared.folder, formats, quiet=quiet)
-    others = [one for one in drawn_before if one not in {figure.name for figure in chart.figures}]
-    there = figure_names(prepared.folder)
+    names, there = {figure.name for figure in chart.figures}, figures_drawn(prepared.folder)
+    others = [one for one in drawn_before if one not in names]
+    changed = [n for n, how in drawn_before.items() if n in names and there.get(n) != how]
     for what, of_these in {
+        "in place of what earlier commands drew by these names": [] if options.replace else changed,
         "beside figures of earlier commands": [one for one in others if one in there],
         "in place of (--replace) what is no longer there": [o for o in others if o not in there],
     }.items():

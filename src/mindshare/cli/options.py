@@ -23,7 +23,7 @@ from mindshare.cli.values import (
     words,
 )
 from mindshare.errors import SelectionError
-from mindshare.measures import MEASURES, at_level
+from mindshare.measures import MEASURES, at_level, of_knockouts
 
 if TYPE_CHECKING:
     from mindshare.api.candidates import Loading
@@ -234,7 +234,7 @@ class KnockoutOptions(ClassOptions, panel=WHAT):
     """What is hidden from whom."""
 
     layers: str = _LAYERS
-    measure: str = option("delta_logprob", f"What is drawn: {', '.join(at_level('effect'))}.")
+    measure: str = option("delta_logprob", f"What is drawn: {', '.join(of_knockouts())}.")
     answer: str = option(
         "given",
         "The answer that is looked at: given (the column answer of the data), another COLUMN of "

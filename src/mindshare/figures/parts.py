@@ -79,7 +79,13 @@ class _PartBars:
         rest = [FIRST, *UNNAMED]
         named = [c for c in self.options.parts if c in drawn] or sorted(drawn.difference(rest))
         labels = {c: self.options.parts.get(c, c) for c in named}
-        return labels | {c: REST[c] for c in rest if c in drawn}
+        labels |= {c: REST[c] for c in rest if c in drawn}
+        return labels | {c: text for c, text in self.options.label.items() if c in labels}
+
+    @property
+    def series(self) -> list[str]:
+        """What the models or wordings are called."""
+        return [self.options.word(model) for model in self.data.models]
 
     @cached_property
     def mass(self) -> dict[tuple[str, str], float]:
@@ -185,7 +191,7 @@ def _colour(bars: _PartBars) -> Spec:
     models = bars.data.models
     if len(models) > 1:
         colours = bars.options.tinted(series_colours(models, bars.options.colours))
-        shown = legend({name: name for name in models}, bars.options.pixels)
+        shown = legend(dict(zip(models, bars.series, strict=True)), bars.options.pixels)
         pale = {"condition": {"test": "datum.rest", "value": 0.4}, "value": 1}
         return {"color": coloured("model", colours, shown), "opacity": pale}
     rest: Spec = {"test": "datum.rest", "value": OTHER}
@@ -203,14 +209,14 @@ def points(difference: float) -> str:
 
 def _encoding(bars: _PartBars) -> Encoding:
     models = bars.data.models
-    marks = ["Right: {1} minus {0}, in points.".format(*models)] if bars.differs else []
+    marks = ["Right: {1} minus {0}, in points.".format(*bars.series)] if bars.differs else []
     marks += ["Line: even attention. Other: template, blank lines."]
     return Encoding(
         name=["parts"],
         title=_title(bars),
         kind="Horizontal bars",
         axes="One bar per part of the prompt, from the top as they follow one another; then what "
-        f"is in no part. Side by side: {listed(models)}",
+        f"is in no part. Side by side: {listed(bars.series)}",
         marks=marks,
         series={
             model if len(models) > 1 else "": [
@@ -230,9 +236,9 @@ def _title(bars: _PartBars) -> str:
     if gaps:
         part = max(gaps, key=lambda p: abs(gaps[p]))
         more = "more" if gaps[part] > 0 else "less"
-        first, second = bars.data.models
+        first, second = bars.series
         return f"{second} gives {name(bars.parts[part])} {more} attention than {first}"
     if len(bars.data.models) > 1 or len(parts) < 2:
-        return f"Attention to each part of the prompt: {listed(bars.data.models)}"
+        return f"Attention to each part of the prompt: {listed(bars.series)}"
     top = max(parts, key=lambda p: bars.mass[bars.data.models[0], p])
     return f"{name(bars.parts[top])} gets the most attention of {len(parts)} parts"

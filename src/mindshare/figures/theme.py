@@ -35,6 +35,7 @@ GRID = "#e4e4e4"
 _POINTS = (6, 24)  # font sizes that can be chosen
 _LEAST, _MOST = 150, 4_000  # units of a chart's width: less holds no axis, more is a mistake
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?(in|cm|mm|pt)", re.ASCII)
+_LONGEST = 1_000  # characters of a text: to draw one takes the square of its length
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}")
 _LONGEST_NAME = 22  # characters of a name along an axis
 
@@ -69,6 +70,14 @@ class Style:
             raise SelectionError(
                 f"text of {self.font_size:g} pt", allowed=f"{least} to {most} pt for font_size"
             )
+        texts = {name: getattr(self, name) for name in ("title", "subtitle", "y_title")}
+        for name, text in (
+            texts | {f"label of {k!r:.40}": v for k, v in self.label.items()}
+        ).items():
+            if text and len(text) > _LONGEST:
+                raise SelectionError(
+                    f"the {name} has {len(text):,} characters", allowed=f"at most {_LONGEST:,}"
+                )
         for name, colour in self.colour.items():
             if not _COLOUR.fullmatch(colour):
                 raise SelectionError(f"{colour!r} is no colour for {name!r}", allowed="#rrggbb")

@@ -213,8 +213,8 @@ def checked_device(device: Any, device_map: Any) -> Any:
         raise ModelError("both device and device_map are given", allowed="one of the two")
     try:
         chosen = torch.device(device)
-        torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        torch.zeros(1, device=chosen).item()  # some devices, such as meta, hold no numbers
+    except (RuntimeError, AssertionError, TypeError, ValueError, ImportError) as error:
         raise ModelError(
             f"the device {str(device)!r} is not usable: {first_line(error)}",
             allowed="cpu, or cuda, cuda:1, mps, … where this torch finds them",

@@ -33,6 +33,7 @@ _CONTENT_FORMS = {
 }
 _LIKELY = ("question", "instruction", "input", "content", "problem", "query", "sentence")
 _SPANS_FORM = '{"name": [start, end]}, or that as JSON'
+_CHOICES_FORM = 'a list such as ["left", "right"], or that as JSON'
 
 
 def parse_columns(written: Iterable[str]) -> dict[str, str]:
@@ -258,12 +259,9 @@ def _choices(value: Any) -> tuple[str, ...] | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = None
+        value = parsed(value, "choices", _CHOICES_FORM)
     if not isinstance(value, list | tuple) or not value:
-        raise PromptError("choices can't be read", allowed='a list: ["left", "right"]')
+        raise PromptError(f"choices is {_type(value)}", allowed=_CHOICES_FORM)
     return tuple(str(_answer(one)) for one in value)
 
 

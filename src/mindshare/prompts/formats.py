@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -63,7 +63,8 @@ STATE, SPLITS = "state.json", "dataset_dict.json"  # written by save_to_disk
 HUB = "hf:"
 HUB_FORM = "hf:owner/name, hf:owner/name:split or hf:owner/name/config:split"
 ANSWER_SECONDS = 5.0  # the hub is asked once with this timeout, so that being offline shows at once
-BATCH = 256  # rows that are Python values at a time
+BATCH = 256  # rows that are Python values at a time, if they are …
+_BATCH_BYTES = 4 << 20  # … no more than about so many bytes
 _COLUMN_BUFFER = 1 << 20  # bytes of a Parquet column that are read at a time
 _FIRST_BYTES = 4096  # enough to tell a format
 _WORD = r"[A-Za-z0-9][\w.-]*"
@@ -187,10 +188,34 @@ def parquet_rows(where: str) -> Rows:
     def read(wanted: Collection[str] | None) -> Iterator[Row]:
         with opened() as file:
             chosen = None if wanted is None else [name for name in columns if name in wanted]
-            batches = file.iter_batches(BATCH, columns=chosen, use_threads=False)
+            size = _rows_at_a_time(_largest_row(file.metadata, chosen))
+            batches = file.iter_batches(size, columns=chosen, use_threads=False)
             yield from batch_rows(batches, where)
 
     return Rows(where, columns, read)
+
+
+def _largest_row(metadata: Any, chosen: Collection[str] | None) -> float:
+    """Bytes that a row takes in the row group where that is most, of the chosen columns."""
+    names = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
+    leaves = [
+        leaf
+        for leaf, name in enumerate(names)
+        if chosen is None or name in chosen or name.partition(".")[0] in chosen
+    ]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return max(
+        (
+            sum(group.column(leaf).total_uncompressed_size for leaf in leaves) / group.num_rows
+            for group in groups
+            if group.num_rows
+        ),
+        default=0.0,
+    )
+
+
+def _rows_at_a_time(bytes_of_one: float) -> int:
+    return max(1, int(min(BATCH, _BATCH_BYTES / max(bytes_of_one, 1))))
 
 
 def dataset_rows(where: str) -> Rows:
@@ -261,38 +286,39 @@ def _arrow_batches(file: Path, wanted: Collection[str] | None) -> Iterator[Any]:
     chosen = [index for index, name in columns if wanted is None or name in wanted]
     options = pa.ipc.IpcReadOptions(included_fields=chosen, use_threads=False)
     with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source, options=options) as stream:
-        for batch in stream:
-            for start in range(0, batch.num_rows, BATCH):
-                yield batch.slice(start, BATCH)
+        yield from stream
 
 
-def batch_rows(batches: Iterator[Any], name: str) -> Iterator[Row]:
+def batch_rows(batches: Iterable[Any], name: str) -> Iterator[Row]:
+    """A row for each of the batches, a few of them as Python values at a time."""
     import pyarrow as pa
 
     number = 0
     try:
         for batch in batches:
-            for values in _values(batch):
+            size = batch.nbytes // max(batch.num_rows, 1)
+            for values in _values(batch, _rows_at_a_time(size)):
                 number += 1
                 place = f"{name}, row {number}"
                 if values is None:
                     yield bad_row(place, "a text of the row is not UTF-8")
                 else:
-                    yield Row(place, values)
+                    yield Row(place, values, size=size)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise broken(f"{name}, after row {number}", error) from None
 
 
-def _values(batch: Any) -> Iterator[dict[str, Any] | None]:
-    """Each row's values; None for a row with a text that is not UTF-8."""
-    try:
-        yield from batch.to_pylist()
-    except UnicodeDecodeError:  # the others of the batch are not to blame
-        for index in range(batch.num_rows):
-            try:
-                yield batch.slice(index, 1).to_pylist()[0]
-            except UnicodeDecodeError:
+def _values(batch: Any, rows: int) -> Iterator[dict[str, Any] | None]:
+    """Each row's values, made of so many rows at once; None if a text is not UTF-8."""
+    for start in range(0, batch.num_rows, rows):
+        piece = batch.slice(start, rows)
+        try:
+            yield from piece.to_pylist()
+        except UnicodeDecodeError:  # the other rows are not to blame
+            if rows == 1:
                 yield None
+            else:
+                yield from _values(piece, 1)
 
 
 @contextmanager

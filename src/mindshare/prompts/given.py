@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mindshare.errors import PromptError
-from mindshare.prompts.formats import BATCH, ENDINGS, batch_rows
+from mindshare.prompts.formats import ENDINGS, batch_rows
 from mindshare.prompts.prompt import Message, Prompt
 from mindshare.prompts.rows import Row, Rows
 from mindshare.prompts.source import DataSource, Prompts
@@ -214,7 +214,7 @@ def _frame_rows(frame: Any, columns: tuple[str, ...], name: str) -> Rows:
         except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
             reason = str(error).partition("\n")[0]
             raise PromptError(f"the table can't be read by column: {reason}", where=name) from None
-        return batch_rows(iter(table.to_batches(BATCH)), name)
+        return batch_rows(table.to_batches(), name)
 
     return Rows(name, columns, read)
 

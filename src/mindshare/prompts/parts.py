@@ -20,6 +20,7 @@ from mindshare.prompts.prompt import MARK, SPAN_NAME, CharRange, Prompt, SpanRan
 
 MOST = 20  # parts that one picture can hold
 UNMARKED = "unmarked"  # text of a prompt with marks that stands outside of them
+_LONGEST = 100  # characters of a name
 _WORDS = 28  # characters of a paragraph that stand for it
 _TITLE = re.compile(r"^#{1,6}[ \t]+(?P<title>\S.*?)[ \t#]*$", re.MULTILINE)
 _LABEL = re.compile(r"^(?P<title>[A-Z][\w' -]{0,30}):(?=[ \t\r]|$)", re.MULTILINE)
@@ -209,6 +210,7 @@ def _named(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]]:
 
 
 def _word(label: str) -> str:
+    label = label[:_LONGEST]
     numbered = re.match(r"\d+ ", label)
     if numbered or SPAN_NAME.fullmatch(label):
         return f"part-{numbered[0].strip()}" if numbered else label

@@ -103,7 +103,9 @@ class Prompt:
         spans = {str(name): self._ranges(str(name), value) for name, value in self.spans.items()}
         object.__setattr__(self, "spans", spans)
         for name in ("id", "group", "answer"):
-            _check_label(name, getattr(self, name))
+            check_label(name, getattr(self, name))
+        for choice in self.choices or ():
+            check_label("choice", choice)
         object.__setattr__(self, "id", self.id or self.content_hash())
 
     @classmethod
@@ -253,7 +255,8 @@ def _joined(spans: Mapping[str, Any] | None, marks: Mapping[str, Any]) -> dict[s
     return {**(spans or {}), **marks}
 
 
-def _check_label(name: str, value: Any) -> None:
+def check_label(name: str, value: Any) -> None:
+    """Refuse what no label of a prompt can be."""
     if value is None:
         return
     if not isinstance(value, str):

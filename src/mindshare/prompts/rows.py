@@ -186,6 +186,8 @@ def checked_path(path: str | Path) -> Path:
     with _readable(path):
         require_file(path)
         path.open("rb").close()
+    if str(path).encode("utf-8", "replace").decode() != str(path):  # a row's place is kept as text
+        raise PromptError(f"the file's name {str(path)!r} is no UTF-8", next_step="rename it")
     return path
 
 
@@ -232,10 +234,16 @@ def decoded(data: bytes, where: str) -> str:
         ) from None
 
 
-def parsed(text: str, where: str, form: str) -> Any:
-    """The value that a JSON text stands for."""
+class RepeatedKeyError(PromptError):
+    """JSON in which a key stands twice in one object: nobody knows which value is meant."""
+
+
+def parsed(text: str, where: str, form: str, *, repeated: bool = False) -> Any:
+    """The value that a JSON text stands for; `repeated`: the last value of a key is taken."""
     try:
-        return json.loads(text)
+        return (json.loads if repeated else _UNIQUE.decode)(text)
+    except RepeatedKeyError as error:
+        raise RepeatedKeyError(error.what, where=where, allowed="each key once") from None
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         problem = f"this is not JSON: {error.msg} at {line}column {error.colno}"
@@ -244,6 +252,17 @@ def parsed(text: str, where: str, form: str) -> Any:
     except ValueError as error:  # a whole number of more digits than Python reads
         problem = f"this JSON cannot be read: {error}"
     raise PromptError(problem, where=where, allowed=form)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise RepeatedKeyError(f"the key {key!r} stands twice in one object of this JSON")
+    return found
+
+
+_UNIQUE = json.JSONDecoder(object_pairs_hook=_each_once)
 
 
 def text_rows(file: DataFile) -> Rows:
@@ -293,7 +312,12 @@ def json_rows(file: DataFile) -> Rows:
             where=name,
             next_step="write it as JSON Lines, which is read row by row: jq -c '.[]' FILE",
         )
-    items = parsed(decoded(text, name), name, "a JSON array of objects")
+    written, form = decoded(text, name), "a JSON array of objects"
+    try:
+        items = parsed(written, name, form)
+    except RepeatedKeyError:
+        items = parsed(written, name, form, repeated=True)
+        items = list(_items(written)) if isinstance(items, list) else items
     if not isinstance(items, list):
         raise PromptError(
             f"this JSON is a JSON {type(items).__name__}, not an array",
@@ -312,7 +336,23 @@ def json_rows(file: DataFile) -> Rows:
     return Rows(name, None, read)
 
 
+def _items(array: str) -> Iterator[Any]:
+    """What an array holds, or the error of an item in which a key stands twice."""
+    scan, at = json.JSONDecoder().raw_decode, array.index("[") + 1
+    while array[at] != "]":
+        if array[at] in ", \t\r\n":
+            at += 1
+            continue
+        start, at = at, scan(array, at)[1]
+        try:
+            yield _UNIQUE.decode(array[start:at])
+        except RepeatedKeyError as error:
+            yield error
+
+
 def _object(value: Any, place: str) -> dict[str, Any]:
+    if isinstance(value, RepeatedKeyError):
+        raise value.within(place)
     if not isinstance(value, dict):
         what = f"the row is a JSON {type(value).__name__}, not an object"
         raise PromptError(what, where=place, allowed=ROW_FORM)

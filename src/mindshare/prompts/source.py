@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +35,8 @@ from mindshare.prompts.prompt import Prompt
 from mindshare.prompts.rows import Row, Rows, decoded, file_content, parsed
 
 STOP, SKIP = BAD_ROWS = ("stop", "skip")
-KEPT_ROWS = 1_000  # of a sample: drawn once; of a larger one the numbers, and it is read again
+# Of a sample: drawn once; of a larger one the numbers, and it is read again.
+KEPT_ROWS, KEPT_BYTES = 1_000, 64 << 20
 FIRST_ROWS = 100  # whose columns are looked at before the reading, where rows have their own
 _EARLIER = (
     "an earlier row"  # where only 64-bit hashes agree: 3 in 100 million files of a million rows
@@ -216,14 +217,7 @@ class Prompts:
             yield from self._good_rows(tally)
             return
         if self._sample is None:
-            rows, seed = self._good_rows(tally), self.source.sample_seed
-            drawn: list[_GoodRow] | frozenset[int]
-            if size <= KEPT_ROWS:
-                key = _by_rank(seed)
-                drawn = heapq.nsmallest(size, rows, key=lambda row: key(row.number))
-                drawn.sort(key=lambda row: row.number)
-            else:
-                drawn = frozenset(sample_numbers((row.number for row in rows), size, seed=seed))
+            drawn = _drawn(self._good_rows(tally), size, self.source.sample_seed)
             self._sample = drawn, _Tally(tally.rows, bad=list(tally.bad))
         chosen, whole = self._sample
         tally.rows, tally.bad[:] = whole.rows, whole.bad
@@ -347,6 +341,24 @@ def sample_numbers(numbers: Iterable[int], size: int, *, seed: int) -> list[int]
 
 def _by_rank(seed: int) -> Callable[[int], tuple[int, int]]:
     return lambda number: (rank(seed, number), number)
+
+
+def _drawn(rows: Iterator[_GoodRow], size: int, seed: int) -> list[_GoodRow] | frozenset[int]:
+    """The rows of a sample, or only their numbers where the rows would fill the memory."""
+    kept: list[tuple[int, int, _GoodRow]] = []  # a heap: the highest rank stands first
+    held = 0
+    while size <= KEPT_ROWS and held <= KEPT_BYTES:
+        good = next(rows, None)
+        if good is None:
+            return sorted((good for *_, good in kept), key=lambda good: good.number)
+        entry = (-rank(seed, good.number), -good.number, good)
+        held += good.row.size
+        if len(kept) < size:
+            heapq.heappush(kept, entry)
+        else:
+            held -= heapq.heappushpop(kept, entry)[-1].row.size
+    numbers = chain((good.number for *_, good in kept), (good.number for good in rows))
+    return frozenset(sample_numbers(numbers, size, seed=seed))
 
 
 def read_text(path: str | Path, *, marked: bool = False) -> Prompt:

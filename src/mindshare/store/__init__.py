@@ -12,7 +12,7 @@ Results are bytes here, and tables are tables: nothing in this package knows att
 
 from __future__ import annotations
 
-from mindshare.store.finaliser import Finaliser, figure_names, into_run, is_run, run_lock
+from mindshare.store.finaliser import Finaliser, figures_drawn, into_run, is_run, run_lock
 from mindshare.store.progress import Progress, ProgressNumbers
 from mindshare.store.reader import Done, Planned, RunReader
 from mindshare.store.status import (
@@ -42,7 +42,7 @@ __all__ = [
     "RunWriter",
     "SetComparison",
     "compare_runs",
-    "figure_names",
+    "figures_drawn",
     "find_runs",
     "into_run",
     "is_run",

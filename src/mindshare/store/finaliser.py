@@ -189,18 +189,24 @@ def into_run(folder: Path, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
         return final.commit(fill(final.building))
 
 
-def figure_names(folder: Path) -> list[str]:
-    """The figures of the results that are there."""
-    return _listed(folder / MANIFEST, "figures")
+def figures_drawn(folder: Path) -> dict[str, Any]:
+    """The figures of the results that are there, each with the call that drew it."""
+    found = _of_manifest(folder / MANIFEST, "figures")
+    entries = found if isinstance(found, dict) else {}
+    return {n: e.get("drawn") if isinstance(e, dict) else None for n, e in entries.items()}
 
 
 def _listed(manifest: Path, key: str) -> list[str]:
     """The names that a manifest has there; none of one that is missing or damaged."""
-    try:
-        found = json.loads(read_whole(manifest)).get(key)
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return []
+    found = _of_manifest(manifest, key)
     return [n for n in found if isinstance(n, str)] if isinstance(found, list | dict) else []
+
+
+def _of_manifest(manifest: Path, key: str) -> Any:
+    try:
+        return json.loads(read_whole(manifest)).get(key)
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
 
 
 @contextmanager
@@ -217,6 +223,9 @@ def run_lock(folder: Path) -> Iterator[None]:
 
 def prepare(folder: Path, *, replace: bool) -> None:
     """Make a run's folder if it is not there; refuse one that is something else."""
+    from mindshare.folders import require_folder_name
+
+    require_folder_name(folder)
     try:
         if not os.path.lexists(folder):
             folder.mkdir(parents=True, exist_ok=True)

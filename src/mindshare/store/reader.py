@@ -253,7 +253,8 @@ class RunReader:
         for digest, row in known.items():
             with self.reading("a result"):
                 crc = json.loads(row.info).get(CRC)
-            if crc is not None and crc != item_crc(digest, row.layers, row.whole):
+                expected = item_crc(digest, row.layers, row.whole)
+            if crc is not None and crc != expected:
                 raise damaged(self.path, "what it says of a result is not what was stored")
         return {item: known[digest] for item, digest in hashes.items() if digest in known}
 

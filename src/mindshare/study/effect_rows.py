@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from mindshare.attention.jobs import PromptResult
 from mindshare.errors import SelectionError
-from mindshare.measures import MEASURES, at_level
+from mindshare.measures import at_level, of_knockouts
 from mindshare.study.encoding import EncodedPrompt
 from mindshare.study.study import KnockoutStudy
 
@@ -43,8 +43,8 @@ def effect_rows(
         "n_tokens": np.tile(tokens, cells),
         "n_keys": np.concatenate(n_keys).reshape(-1),
     }
-    for name in at_level("effect"):  # not measured: a screen, or there are no choices
-        if name not in effects and not MEASURES[name].optional:
+    for name in of_knockouts():  # not measured: a screen, or there are no choices
+        if name not in effects:
             effects[name] = np.full(cells * len(classes), np.nan)
     return {"answers": _answer_rows(prompt, first), "effects": effects}
 

@@ -323,7 +323,20 @@ def encode_knockout(tokenizer: Tokenizer, prompt: Prompt, study: KnockoutStudy) 
     """Tokenise the prompt and its answer, classify; refuse what can't be knocked out."""
     classed = _classified(tokenizer, prompt, study)
     answer = answer_of(tokenizer, classed.encoded, study)
+    _require_room(tokenizer, classed.encoded, len(answer.ids) or study.greedy_tokens)
     return EncodedPrompt(classed.encoded, classed, knockout_queries(classed, study), answer)
+
+
+def _require_room(tokenizer: Tokenizer, encoded: Encoded, answer: int) -> None:
+    """Refuse an answer of so many tokens that the context can't hold it behind the prompt."""
+    limit = tokenizer.context_length
+    if limit is not None and len(encoded) + answer - 1 > limit:  # nothing is read behind the last
+        raise PromptError(
+            f"prompt {encoded.prompt.id} has {len(encoded)} tokens and its answer up to "
+            f"{answer:,}, more than the {limit} that {tokenizer.name} can hold",
+            where=encoded.prompt.place,
+            next_step="shorten the prompt or the answer, or choose a model with a longer context",
+        )
 
 
 def encode_versions(tokenizer: Tokenizer, prompt: Prompt, study: InsertionStudy) -> EncodedPrompt:

@@ -24,7 +24,7 @@ from mindshare.models import LoadedModel
 from mindshare.naming import layer_ranges
 from mindshare.prompts import Prompt
 from mindshare.prompts.given import Column, PromptSource, as_prompts
-from mindshare.store import Done, Failed, Finaliser, Planned, RunWriter, figure_names
+from mindshare.store import Done, Failed, Finaliser, Planned, RunWriter, figures_drawn
 from mindshare.store import Progress as RunProgress
 from mindshare.study.backend import LocalBackend
 from mindshare.study.encoding import EncodedPrompt, PromptEncoder, as_loaded
@@ -267,7 +267,7 @@ class RunResults:
 def write_tables(measurer: Measurer, prompts: PromptSource, run: OpenRun) -> Measurement:
     """Measure what is missing, and stream every table into the run's folder, in prompt order."""
     maker = TableMaker(measurer.backend.identity, measurer.study)
-    drawn = figure_names(run.folder)
+    drawn = figures_drawn(run.folder)
     if drawn and run.into.tell is not None:
         run.into.tell(
             f"{run.folder} gets tables, and no longer has its figures ({', '.join(drawn)}); the "

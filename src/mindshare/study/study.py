@@ -27,6 +27,7 @@ from mindshare.attention.jobs import (
 from mindshare.errors import SelectionError, nearest, require_all_known, require_types
 from mindshare.measures import MEASURES
 from mindshare.prompts import Insertion, parse_insertions
+from mindshare.prompts.prompt import check_label
 from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
 
 Head: TypeAlias = tuple[int, int]
@@ -228,6 +229,13 @@ class KnockoutStudy(_Definition):
             raise SelectionError(
                 "choices need to know the right answer", next_step="give the prompts an answer"
             )
+        if self.places and not self.each and self.window > 1:
+            raise SelectionError(
+                "heads that are named are hidden from by themselves, without layers around them",
+                allowed="a window, or heads such as 17.4,18.6",
+            )
+        for choice in self.choices:
+            check_label("choice", choice)
         self.token_classes()
 
     def token_classes(self) -> Classes:
@@ -334,6 +342,11 @@ def build_knockout_study(
             "a mean can't be knocked out", allowed="numbers, 'all'; heads: together, each"
         )
     if rest.get("places") and not each:
+        if chosen_layers is not None:
+            raise SelectionError(
+                "heads that are named by LAYER.HEAD say their layers themselves",
+                next_step="leave the layers out",
+            )
         chosen_layers = (min(layer for layer, _ in rest["places"]),)
     return KnockoutStudy(
         **_classes(classes, policy),

@@ -47,7 +47,7 @@ ALLOWED = (
     "or characters other than letters and digits (#*)"
 )
 
-_NAME = re.compile(r"[A-Za-z][\w-]*")
+_NAME = re.compile(r"[A-Za-z][\w-]{0,999}")
 _WITHIN = re.compile(r"(?P<rule>.*[^\\])@(?P<span>(?:role:)?[A-Za-z][\w-]*)\s*", re.DOTALL)
 
 RuleKind = Literal["word", "span", "chars", "re", "ids"]
@@ -90,7 +90,7 @@ class TokenClass:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise ClassRuleError(
                 f"{self.name!r} cannot name a class",
-                allowed="a letter, then letters, digits, _ and -",
+                allowed="a letter, then letters, digits, _ and -, up to 1,000 of them",
             )
         if self.name in RESERVED:
             raise ClassRuleError(
