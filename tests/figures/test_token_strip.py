@@ -165,7 +165,8 @@ def test_the_title_names_the_largest_and_says_what_it_leaves_out(
 ) -> None:
     figure = received(values, ["the", " hi", " the", "\n"], few=few)
     assert figure.title == title
-    assert ("Darkest: the first token" in caption(figure)) == (values[0] >= 0.5)
+    assert ("Darkest: first token," in caption(figure)) == (values[0] >= 0.5)
+    assert ("Pale: fewer than 5 queries." in caption(figure)) == (few == 5)
     assert "Grey" not in caption(figure)
 
 

@@ -131,22 +131,14 @@ def received_strip(
 
 def _named(received: pa.Table, tokens: pa.Table, model: str) -> pa.Table:
     """With the model first, and the text of each token behind its position."""
-    pairs = zip(*(tokens[name].to_pylist() for name in ("position", "token")), strict=True)
-    texts = dict(pairs)
-    words = {"definition": DEFINITIONS["token"]}
-    whose = {"definition": DEFINITIONS["model"] + ", or of the wording"}
-    for at, name, values, about in (
-        (0, "model", [model] * received.num_rows, whose),
-        (
-            received.column_names.index("position") + 2,
-            "token",
-            [texts[position] for position in received["position"].to_pylist()],
-            words,
-        ),
-    ):
-        field = pa.field(name, pa.string(), metadata=about)
-        received = received.add_column(at, field, pa.array(values, pa.string()))
-    return received
+    texts = dict(zip(tokens["position"].to_pylist(), tokens["token"].to_pylist(), strict=True))
+    words = pa.array([texts[position] for position in received["position"].to_pylist()])
+    models = pa.array([model] * received.num_rows)
+    about = {"definition": DEFINITIONS["token"]}
+    at = received.column_names.index("position") + 1
+    named = received.add_column(at, pa.field("token", pa.string(), metadata=about), words)
+    about = {"definition": DEFINITIONS["model"] + ", or of the wording"}
+    return named.add_column(0, pa.field("model", pa.string(), metadata=about), models)
 
 
 # ── tokens ────────────────────────────────────────────────────────────────────────────────────────
@@ -424,7 +416,7 @@ def _received_encoding(
         title=f"{claim[0].upper()}{claim[1:]}: {model}",
         shown=[where],
         marks=[
-            f"Darkest: {'the first token and ' if first else ''}the top 5 %.",
+            f"Darkest: {'first token, ' if first else ''}top 5\u00a0%.",
             *_marks(tokens, options),
         ],
         facts=[f"Colour: {RECEIVED.lower()} by each token", f"Shown: {where}"],
