@@ -11,6 +11,7 @@ import pytest
 import mindshare
 from mindshare.api.candidates import Loading
 from mindshare.errors import PromptError, SelectionError
+from mindshare.facts.parts import times
 from mindshare.facts.sentences import Sentence
 
 TEXT = "Task: add the two.\n\nNotes: # # # ** ** no\n\nQuestion: 1 + 1?"
@@ -46,10 +47,18 @@ def test_every_token_is_drawn_with_what_it_receives(folders: dict[str, Path]) ->
     bars, text = chart.figures
     assert (bars.name, text.name) == ("parts", "text")
     received = text.table["received"].to_pylist()
-    assert received[-1] is None  # the query itself
-    assert sum(received[:-1]) <= 1
+    assert sum(received) == pytest.approx(1, abs=1e-5)  # what the query gives itself counts
+    assert text.table["n_queries"].unique().to_pylist() == [1]
+    assert "last, i ≥ j" in text.definition
+    assert text.table.column_names[0] == "model"
+    assert "".join(text.table["token"].to_pylist()) == TEXT
+    # The same tokens add up to the bars.
+    classes = next(iter(chart.measurements.values())).table("tokens")["class"].to_pylist()
+    for bar in bars.table.to_pylist():
+        own = [x for x, part in zip(received, classes, strict=True) if part == bar["class"]]
+        assert sum(own) == pytest.approx(bar["mass"], abs=1e-5)
     boxes = text.spec["data"]["values"]
-    assert {box["kind"] for box in boxes} == {"change", "nothing"}
+    assert {box["kind"] for box in boxes} == {"change"}
     shown = "".join(box["text"] for box in boxes)
     assert re.sub(r"\W", "", shown) == re.sub(r"\W", "", TEXT)
 
@@ -78,13 +87,17 @@ def test_sentences_are_short_and_their_numbers_are_those_of_their_cells(
     for sentence in chart.findings:
         assert isinstance(sentence, Sentence)
         shown = [float(x) for x in re.findall(r"([\d.]+)\u00a0%", sentence)]
-        assert len(sentence.split()) <= 30
-        assert len(shown) == len(sentence.numbers) <= 3
-        for number, written in zip(sentence.numbers, shown, strict=True):
+        match = re.search(r": ([\d.]+)(?: against ([\d.]+))? times", sentence)
+        lifts = [float(x) for x in match.groups() if x] if match else []
+        assert len(sentence.split()) <= 25
+        assert len(shown + lifts) == len(sentence.numbers) <= 2
+        for number, written in zip(sentence.numbers, [*shown, *lifts], strict=True):
             assert number.cell is not None
+            assert (number.cell.table == "lift") == bool(lifts)
             rows = chart.tables[number.cell.table].to_pylist()
             (row,) = [r for r in rows if all(r[k] == v for k, v in number.cell.keys)]
-            assert 100 * row[number.cell.column] == pytest.approx(written, rel=0.06)
+            factor = 1 if lifts else 100
+            assert factor * row[number.cell.column] == pytest.approx(written, rel=0.06)
 
 
 def test_one_figure_holds_a_few_wordings(folders: dict[str, Path]) -> None:
@@ -119,3 +132,34 @@ def test_parts_and_wordings_are_called_as_asked(folders: dict[str, Path]) -> Non
     assert "The task" in figure.table["part"].to_pylist()
     with pytest.raises(SelectionError, match=r"a label is given for 'Tusk'.*did you mean 'Task'"):
         mindshare.parts(folders["base"], given, label={"Tusk": "x"}, **QUICK)
+
+
+def test_reworded_parts_are_told_from_those_whose_text_is_the_same(
+    folders: dict[str, Path],
+) -> None:
+    a, b = "Rules: be kind.\n\nTask: 1 + 1?", "Task: 1 + 1?\n\nRules: # # be kind, and be brief."
+    chart = mindshare.parts(folders["base"], {"A": a, "B": b}, **QUICK)
+    bars = chart.figures[0]
+    rows = {(r["model"], r["class"]): r for r in bars.table.to_pylist()}
+    assert rows["B", "Rules"]["difference"] is None
+    assert rows["B", "Task"]["difference"] is not None
+    lifts = [rows[label, "Rules"]["lift"] for label in "AB"]
+    more = "more" if lifts[1] > lifts[0] else "less"
+    assert bars.title == f"“Rules” is read {more} for its length in “B” than in “A”"
+    shown = f"{times(lifts[1])} against {times(lifts[0])} times its even share"
+    assert chart.findings[0] == f"{bars.title}: {shown}."
+    shares = [f"{100 * rows[label, 'Rules']['expected']:.0f}\u00a0% in “{label}”" for label in "AB"]
+    assert chart.findings[1] == (
+        f"The text of “Rules” differs; an even spread would give it {', '.join(shares)}."
+    )
+
+
+def test_a_moved_part_is_compared_with_itself(folders: dict[str, Path]) -> None:
+    a, b = "Be kind.\n\nIs it up?", "Hello there.\n\nBe kind.\n\nIs it up?"
+    chart = mindshare.parts(folders["base"], {"A": a, "B": b}, **QUICK)
+    rows = chart.figures[0].table.to_pylist()
+    kind = [r for r in rows if "Be kind." in r["part"]]
+    assert [r["model"] for r in kind] == ["A", "B"]
+    assert kind[0]["difference"] == pytest.approx(kind[1]["mass"] - kind[0]["mass"])
+    assert any("Only “B” has the part “1 Hello there.”" in s for s in chart.findings)
+    assert any("mark it in each" in note for note in chart.notes)

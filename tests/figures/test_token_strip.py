@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import itertools
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mindshare.errors import SelectionError
-from mindshare.figures import Figure, TokenStripOptions, text_strip
+from mindshare.figures import Figure, TokenStripOptions, received_strip, text_strip
 from mindshare.figures.theme import WIDTHS
 from mindshare.figures.token_strip import flow
 
@@ -123,6 +124,61 @@ def test_every_strip_fits_its_width(tokens: int | list[str], width: str) -> None
 
 def test_strips_are_valid_vega_lite() -> None:
     compiled(strip(made(ODD[:5], conditions=[Inserted(at=3, merged=1)], cells=CELLS)))
+
+
+# What tokens receive.
+
+
+def received(
+    values: list[float], words: list[str], *, queries: int = 9, near: int = -1, **look: object
+) -> Figure:
+    n = len(values)
+    got = pa.table(
+        {
+            "queries": ["last"] * n,
+            "layer": pa.nulls(n, pa.int32()),
+            "head": pa.nulls(n, pa.int32()),
+            "position": list(range(n)),
+            "received": values,
+            "n_queries": [queries] * (n - 1) + [1],
+        },
+    ).replace_schema_metadata({"mindshare.definition": f'{{"near": {near}, "queries": ["last"]}}'})
+    places = [
+        {"position": i, "token": word, "start": i, "stop": i + 1} for i, word in enumerate(words)
+    ]
+    options = TokenStripOptions(**look)
+    return received_strip(got, pa.Table.from_pylist(places), options, model="m")
+
+
+@pytest.mark.parametrize(
+    ("values", "few", "title"),
+    [
+        ([0.1, 0.2, 0.5, 0.2], 1, "“the” at position 2 receives most: m"),
+        ([0.6, 0.1, 0.2, 0.1], 1, "Besides the first token, “the” at position 2 receives most: m"),
+        ([0.6, 0.3, 0.0, 0.1], 1, "Besides the first token, “hi” receives most: m"),
+        ([0.5, 0.0, 0.1, 0.4], 1, "Besides the first token, the last token (“¶”) receives most: m"),
+        ([0.1, 0.2, 0.3, 0.4], 5, "Besides pale tokens, “the” at position 2 receives most: m"),
+    ],
+)
+def test_the_title_names_the_largest_and_says_what_it_leaves_out(
+    values: list[float], few: int, title: str
+) -> None:
+    figure = received(values, ["the", " hi", " the", "\n"], few=few)
+    assert figure.title == title
+    assert ("Darkest: first token," in caption(figure)) == (values[0] >= 0.5)
+    assert ("Pale: fewer than 5 queries." in caption(figure)) == (few == 5)
+    assert "Grey" not in caption(figure)
+
+
+def test_what_tokens_receive_is_written_in_percent_with_their_text() -> None:
+    figure = received([0.5, 0.0312, 0.4], ["a", " b", "c"], few=1)
+    assert figure.table["token"].to_pylist() == ["a", " b", "c"]
+    assert figure.table["model"].unique().to_pylist() == ["m"]
+    assert boxes(figure)[1]["change"] == "3.12\u00a0%"
+    assert "·b at position 1 (3.12\u00a0%)" in figure.description
+    assert any("40 %" in word for word in words(drawn(figure)))  # in the legend
+    assert "Query set Q: last, i ≥ j." in figure.definition
+    assert "i > j." in received([0.5, 0.1], ["a", "b"], near=0).definition
 
 
 # Where characters stand.

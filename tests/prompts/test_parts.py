@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindshare.prompts import Prompt, divided
+from mindshare.prompts import Prompt, divided, paired
 from mindshare.prompts.parts import MOST
 
 
@@ -22,13 +22,16 @@ def texts(prompt: Prompt) -> dict[str, str]:
     ("text", "parts"),
     [
         ("# A\nAdd.\n\n# B\n1 + 1?", {"A": "# A\nAdd.", "B": "# B\n1 + 1?"}),
-        ("Hi.\nText: a\nAsk: c", {"opening": "Hi.", "Text": "Text: a", "Ask": "Ask: c"}),
+        ("Hi.\nText: a\nAsk: c", {"before-Text": "Hi.", "Text": "Text: a", "Ask": "Ask: c"}),
         ("Q: a\nA: b\nQ: c", {"Q-1": "Q: a", "A": "A: b", "Q-2": "Q: c"}),
         ("One.\nStill one.\n \nTwo.", {"part-1": "One.\nStill one.", "part-2": "Two."}),
         ("first line\nsecond line", {"part-1": "first line", "part-2": "second line"}),
         ("nothing to divide", {"text": "nothing to divide"}),
         ("Other: a\nQuestion: b", {"Other": "Other: a", "Question": "Question: b"}),
         ("# Other\na\n# other\nb", {"Other": "# Other\na", "other-2": "# other\nb"}),
+        ("Hi.\nEx:\nQ: a\n\nDo: c", {"before-Ex": "Hi.", "Ex": "Ex:\nQ: a", "Do": "Do: c"}),
+        ("Ex:\nQ: a\nA: b", {"Ex": "Ex:", "Q": "Q: a", "A": "A: b"}),
+        ("Ex:\n\nQ: a\nA: b", {"Ex": "Ex:", "Q": "Q: a", "A": "A: b"}),
         ("# Überblick\na\n# 2nd\nb", {"part-Überblick": "# Überblick\na", "part-2nd": "# 2nd\nb"}),
     ],
 )  # fmt: skip
@@ -83,3 +86,18 @@ def test_a_long_heading_gets_a_short_name() -> None:
 def test_marks_that_were_not_read_are_spoken_of() -> None:
     note = divided(Prompt.from_text("a <<map>>#<</map>> b\n\nc")).note
     assert "--marked" in str(note)
+
+
+def test_parts_of_the_same_text_have_the_same_name_wherever_they_stand() -> None:
+    first, second, third = "Be kind.\n\nIs it up?", "Hi.\n\nBe kind.\n\nIs it down?", "a\n\na"
+    texts = {"A": first, "B": second, "C": third, "D": third}
+    found = paired({label: divided(Prompt.from_text(text)) for label, text in texts.items()})
+    names = {
+        label: {text: part for part, text in one.texts.items()} for label, one in found.items()
+    }
+    assert names["A"] == {"Be kind.": "part-1", "Is it up?": "part-2"}
+    assert names["B"]["Be kind."] == "part-1"
+    assert len({"part-1", *names["B"].values()}) == 3  # none is taken for another
+    assert found["C"].labels == found["D"].labels == {"part-1": "1 a", "part-2": "2 a"}
+    for label, one in found.items():
+        assert list(one.labels) == list(one.prompt.spans), label

@@ -28,7 +28,7 @@ from mindshare.figures import (
     received_strip,
 )
 from mindshare.naming import file_word
-from mindshare.prompts import DividedPrompt, divided
+from mindshare.prompts import DividedPrompt, divided, paired
 from mindshare.prompts.given import as_prompt
 from mindshare.study import Measurement, Measurer, PromptEncoder, Study, as_prompts, build_study
 
@@ -72,6 +72,7 @@ def parts(models: Any, prompts: Any, **how: Unpack[PartsDefinition]) -> Chart:
     check_names(chosen_look(how), [*labels, FIRST, *UNNAMED, *bars])
     encoders = _encoders(chosen, wordings, how)
     measured: dict[str, Measurement] = {}
+    divisions: dict[str, DividedPrompt] = {}
     for model in chosen:
         with model.backend() as backend:
             for wording, found in wordings.items():
@@ -80,13 +81,13 @@ def parts(models: Any, prompts: Any, **how: Unpack[PartsDefinition]) -> Chart:
                 tell = how.get("progress")
                 report = None if tell is None else partial(tell, label)
                 measurer = Measurer(encoder, backend, progress=report)
-                measured[label] = measurer.measure([found.prompt])
-    notes = [w.note for w in wordings.values() if w.note]
+                measured[label], divisions[label] = measurer.measure([found.prompt]), found
+    notes = _notes(wordings)
     for label, one in measured.items():
         n = one.table("tokens").num_rows
         if n > STRIP:
             notes.append(f"{label}: of {n:,} tokens, the last {STRIP} are drawn as text")
-    return _chart(measured, labels, notes, how)
+    return _chart(measured, divisions, _labels(wordings), notes, how)
 
 
 def _encoders(
@@ -114,7 +115,7 @@ def _wordings(prompts: Any) -> dict[str, DividedPrompt]:
         ids = [None if one.id == one.content_hash() else one.id for one in items]
         free = (name for name in map(str, chain(ascii_uppercase, count(27))) if name not in ids)
         named = {id or next(free): one for id, one in zip(ids, items, strict=True)}
-    return {label: divided(prompt) for label, prompt in named.items()}
+    return paired({label: divided(prompt) for label, prompt in named.items()})
 
 
 def _labels(wordings: Mapping[str, DividedPrompt]) -> dict[str, str]:
@@ -123,10 +124,25 @@ def _labels(wordings: Mapping[str, DividedPrompt]) -> dict[str, str]:
     A paragraph that begins otherwise in another wording is called by its number.
     """
     labels: dict[str, str] = {}
-    for found in wordings.values():
+    texts: dict[str, str] = {}
+    for wording, found in wordings.items():
         for part, label in found.labels.items():
-            labels[part] = label if labels.get(part, label) == label else part.replace("-", " ")
+            if part not in labels:
+                labels[part] = f"{label} in {wording}" if label in labels.values() else label
+            elif labels[part] != label and texts[part] != found.texts[part]:
+                labels[part] = part.replace("-", " ")
+            texts.setdefault(part, found.texts[part])
     return labels
+
+
+def _notes(wordings: Mapping[str, DividedPrompt]) -> list[str]:
+    """What could not be divided; parts that stand in no other wording, and what to do about it."""
+    notes = [found.note for found in wordings.values() if found.note]
+    parts = [set(found.labels) for found in wordings.values()]
+    if not notes and any(one != parts[0] for one in parts):
+        mark = "to compare a part, mark it in each, <<name>>…<</name>>, and add --marked"
+        notes.append(f"The wordings have different parts: {mark}")
+    return notes
 
 
 def _label(model: str, wording: str, models: int, wordings: int) -> str:
@@ -150,30 +166,36 @@ def _study(found: DividedPrompt, how: PartsDefinition) -> Study:
         layers=None if layers == "mean" else layers,
         queries=queries,
         chunk_tokens=how.get("chunk_tokens"),
+        near=-1,  # what the queries give themselves counts as in their masses
     )
     return replace(study, mean_over=("heads", "layers"))
 
 
 def _chart(
     measured: Mapping[str, Measurement],
+    divisions: Mapping[str, DividedPrompt],
     labels: Mapping[str, str],
     notes: Sequence[str],
     how: PartsDefinition,
 ) -> Chart:
     found = Comparison(dict(measured), tuple(dict.fromkeys(notes)), [])
-    summary, expected = found.estimate("mass"), found.estimate("expected")
-    look = chosen_look(how)
-    figures = [part_bars(summary, expected, PartBarsOptions(**look, parts=labels))]
+    means = {n: found.estimate(n) for n in ("mass", "expected", "lift")}
+    means = {"summary": means.pop("mass"), **means}
+    look, texts = chosen_look(how), {label: one.texts for label, one in divisions.items()}
+    every = [{text[part] for text in texts.values() if part in text} for part in labels]
+    reworded = tuple(part for part, of in zip(labels, every, strict=True) if len(of) > 1)
+    options = PartBarsOptions(**look, parts=labels, reworded=reworded)
+    figures = [part_bars(means["summary"], means["expected"], options)]
     for label, one in measured.items():
         name = file_word(f"text_{label}") if len(measured) > 1 else "text"
         figures.append(_text(label, one, name, look))
     own = found.files("mass", "received", "tokens", "classes")
     return Chart(
         figures=tuple(figures),
-        tables={"summary": summary, "expected": expected, **own},
+        tables=means | own,
         measurements=found.measurements,
         notes=found.notes,
-        findings=part_sentences(summary, expected, labels),
+        findings=part_sentences(means, labels, texts),
     )
 
 

@@ -1,21 +1,25 @@
 """What each part of a prompt gets → a few sentences, each number with its cell.
 
-One prompt supports no test: these are its numbers, and no claim about other prompts.
+One prompt supports no test: these are its numbers, and no claim about other prompts. Parts differ
+in length, so that they are compared by their lift: what they get / what an even spread of attention
+would give them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from mindshare.facts.cells import Cell, Number
 from mindshare.facts.sentences import Sentence
-from mindshare.facts.words import count
+from mindshare.facts.words import count, decimals, listed, written
 
-IGNORED = 0.5  # of the attention that the length of a part would give it among the parts
 FIRST, OTHER = "first-token", "other"  # classes that are no parts
 Row = dict[str, Number]  # by part
+Labels = Mapping[str, str]  # part → what it is called, in the order of the prompt
 
 
 def percent(share: float) -> str:
@@ -24,28 +28,108 @@ def percent(share: float) -> str:
     return f"{points:.{0 if points >= 9.95 else 1 if points >= 0.995 else 2}f}\u00a0%"
 
 
+def times(lift: float) -> str:
+    """`0.54`, `12`: two digits; parts for which they are the same are a tie."""
+    return written(lift, decimals(lift, 2))
+
+
 def _quoted(name: str) -> str:
     """Names of parts are ordinary words."""
     return f"“{name}”"
 
 
-def part_sentences(
-    summary: pa.Table, expected: pa.Table, labels: Mapping[str, str]
-) -> tuple[Sentence, ...]:
-    """What stands out: the part with the most, the ones nearly ignored, what is no part.
+# ── claims: what a title says, and a sentence before its numbers ──────────────────────────────────
 
-    `summary` and `expected` have the mass and the expected mass of every part, once per wording
-    (or model); `labels` are the parts' names in the order of the prompt → what they are called.
+
+def extreme(lifts: Mapping[str, float], word: str) -> list[str]:
+    """The parts with the `least` or the `most` attention for their length."""
+    end = (min if word == "least" else max)(lifts.values())
+    return [part for part, lift in lifts.items() if times(lift) == times(end)]
+
+
+def extreme_claim(lifts: Mapping[str, float], labels: Labels, word: str = "least") -> str:
+    """`“rule” is read least for its length`; of several parts."""
+    parts = extreme(lifts, word)
+    if len(parts) == len(lifts):
+        return f"all {len(parts)} parts are read alike for their length"
+    if len(parts) == 1:
+        return f"{_quoted(labels[parts[0]])} is read {word} for its length"
+    two = listed([_quoted(labels[part]) for part in parts])
+    who = two if len(parts) == 2 else f"{len(parts)} parts"
+    return f"{who} are read {word} for their length"
+
+
+def most_changed(
+    a: Mapping[str, float], b: Mapping[str, float], reworded: Collection[str]
+) -> str | None:
+    """The part whose attention for its length differs most; of those reworded, if there are any."""
+    both = [part for part in a if part in b]
+    parts = [part for part in both if part in reworded] or both
+
+    def size(part: str) -> float:  # a half is as far as a double
+        low, high = sorted((a[part], b[part]))
+        return math.log(high / low) if low > 0 else math.inf if high > 0 else 0.0
+
+    return max(parts, key=size) if parts else None
+
+
+def change_claim(part: str, a: tuple[str, float], b: tuple[str, float]) -> str:
+    """`“rule” is read more for its length in “B” than in “A”`; a and b: whose lift it is, lift."""
+    if times(a[1]) == times(b[1]):
+        return (
+            f"{_quoted(part)} is read alike for its length in {_quoted(b[0])} and {_quoted(a[0])}"
+        )
+    more = "more" if b[1] > a[1] else "less"
+    ends = f"in {_quoted(b[0])} than in {_quoted(a[0])}"
+    return f"{_quoted(part)} is read {more} for its length {ends}"
+
+
+def claim_as_title(claim: str) -> str:
+    return f"{claim[0].upper()}{claim[1:]}"
+
+
+# ── sentences ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What the parts get in one wording or model."""
+
+    label: str
+    mass: Row
+    even: Row
+    lift: Row
+    labels: Labels
+    texts: Mapping[str, str]
+
+    @property
+    def lifts(self) -> dict[str, float]:
+        return {part: self.lift[part].value for part in self.labels if part in self.lift}
+
+
+def part_sentences(
+    tables: Mapping[str, pa.Table], labels: Labels, texts: Mapping[str, Mapping[str, str]]
+) -> tuple[Sentence, ...]:
+    """Which parts are read least and most for their length; of wordings, what differs.
+
+    `tables` are the means of mass (`summary`), `expected` and `lift` of every part, once per
+    wording or model; `texts` the characters of each part by wording or model.
     """
-    masses, even = _by_series(summary, "summary"), _by_series(expected, "expected")
-    several = len(masses) > 1
-    found = [*_differences(masses, labels)] if several else [*_most(masses, labels)]
-    for series, mass in masses.items():
-        lead = f"in {_quoted(series)}, " if several else ""
-        found += [Sentence(lead + s, s.numbers) for s in _ignored(mass, even[series], labels)]
-    if not several:
-        found += _rest(next(iter(masses.values())))
-    return tuple(Sentence(f"{s[0].upper()}{s[1:]}.", s.numbers) for s in found)
+    names = ("summary", "expected", "lift")
+    masses, evens, lifts = (_by_series(tables[name], name) for name in names)
+    readings = [
+        _Reading(s, mass, evens[s], lifts.get(s, {}), labels, texts[s])
+        for s, mass in masses.items()
+    ]
+    first, *others = readings
+    found = [sentence for other in others for sentence in _compared(first, other)]
+    for reading in readings:
+        lead = f"in {_quoted(reading.label)}, " if others else ""
+        words = ("least",) if others else ("least", "most")
+        found += [Sentence(lead + s, s.numbers) for s in _extremes(reading, words)]
+    if not others:
+        found += _rest(first.mass)
+    return tuple(Sentence(f"{claim_as_title(s)}.", s.numbers) for s in found)
 
 
 def _by_series(table: pa.Table, name: str) -> dict[str, Row]:
@@ -57,32 +141,22 @@ def _by_series(table: pa.Table, name: str) -> dict[str, Row]:
     return series
 
 
-def _most(masses: Mapping[str, Row], labels: Mapping[str, str]) -> Iterator[Sentence]:
-    (mass,) = masses.values()
-    parts = [part for part in labels if part in mass]
-    if len(parts) > 1:
-        top = max(parts, key=lambda part: mass[part].value)
-        what = f"of the prompt's {len(parts)} parts, {_quoted(labels[top])} gets the most attention"
-        yield Sentence(f"{what}: {percent(mass[top].value)}", [mass[top]])
+def _extremes(reading: _Reading, words: Sequence[str]) -> Iterator[Sentence]:
+    lifts = reading.lifts
+    for word in words if len(lifts) > 1 else ():
+        parts, claim = extreme(lifts, word), extreme_claim(lifts, reading.labels, word)
+        got, due, lift = (row[parts[0]] for row in (reading.mass, reading.even, reading.lift))
+        if len(parts) == 1:
+            text = f"{claim}: {percent(got.value)}, {_spread(due)}"
+            yield Sentence(text, [got, due])
+        else:
+            yield Sentence(f"{claim}: {times(lift.value)} times their even share", [lift])
+        if len(parts) == len(lifts):
+            return
 
 
-def _ignored(mass: Row, even: Row, labels: Mapping[str, str]) -> Iterator[Sentence]:
-    parts = [part for part in labels if part in mass and even[part].value > 0]
-    if len(parts) < 2:
-        return
-    whole = sum(mass[part].value for part in parts) / sum(even[part].value for part in parts)
-    lift = {part: mass[part].value / even[part].value / whole for part in parts}
-    low = sorted((part for part in parts if lift[part] < IGNORED), key=lift.__getitem__)
-    if not low:
-        each = "each gets at least half of what an even spread of attention would give it"
-        yield Sentence(f"no part of the prompt is ignored: {each}")
-        return
-    part, more = low[0], len(low) - 1
-    got, due = mass[part], even[part]
-    least = f"the part {_quoted(labels[part])} gets the least attention for its length"
-    others = f"; {count(more, 'more part')} get{'s' * (more == 1)} less than half" if more else ""
-    text = f"{least}: {percent(got.value)}, where an even spread would give {percent(due.value)}"
-    yield Sentence(text + others, [got, due])
+def _spread(due: Number) -> str:
+    return f"an even spread would give {percent(due.value)}"
 
 
 def _rest(mass: Row) -> Iterator[Sentence]:
@@ -95,39 +169,41 @@ def _rest(mass: Row) -> Iterator[Sentence]:
         yield Sentence(f"of all attention, {percent(first.value)} goes to the first token", [first])
 
 
-def _differences(masses: Mapping[str, Row], labels: Mapping[str, str]) -> Iterator[Sentence]:
-    """The part that gains or loses most between the first wording and each of the others."""
-    (a, first), *others = masses.items()
-    for b, mass in others:
-        both = [part for part in labels if part in first and part in mass]
-        if both:
-            part = max(both, key=lambda part: abs(mass[part].value - first[part].value))
-            yield _difference(labels[part], a, b, first[part], mass[part])
-        for label, one in (
-            (b, [p for p in labels if p in mass and p not in first]),
-            (a, [p for p in labels if p in first and p not in mass]),
-        ):
-            if one:
-                yield _only(label, one, masses[label], labels)
+def _compared(a: _Reading, b: _Reading) -> Iterator[Sentence]:
+    """What the reworded parts get for their length, else the others; parts that only one has."""
+    both = [part for part in a.lifts if part in b.lifts]
+    reworded = [part for part in both if a.texts[part] != b.texts[part]]
+    part = most_changed(a.lifts, b.lifts, reworded)
+    if part is not None:
+        numbers = [b.lift[part], a.lift[part]]
+        pair = ((a.label, a.lift[part].value), (b.label, b.lift[part].value))
+        shown = " against ".join(times(number.value) for number in numbers)
+        claim = change_claim(a.labels[part], *pair)
+        yield Sentence(f"{claim}: {shown} times its even share", numbers)
+    if reworded and part is not None:
+        yield _reworded(part, len(reworded) - 1, a, b)
+    for one, other in ((b, a), (a, b)):
+        alone = [part for part in one.lifts if part not in other.lifts]
+        if alone:
+            yield _only(one, alone)
 
 
-def _difference(part: str, a: str, b: str, first: Number, second: Number) -> Sentence:
-    numbers = [second, first]
-    shown = [percent(number.value) for number in numbers]
-    if shown[0] == shown[1]:
-        text = f"{_quoted(a)} and {_quoted(b)} hardly differ; most in {_quoted(part)}"
-        return Sentence(f"{text}: {shown[0]} against {shown[1]} of the attention", numbers)
-    more = "more" if second.value > first.value else "less"
-    ends = f"in {_quoted(b)} ({shown[0]}) than in {_quoted(a)} ({shown[1]})"
-    return Sentence(f"{_quoted(part)} gets {more} attention {ends}", numbers)
+def _reworded(part: str, more: int, a: _Reading, b: _Reading) -> Sentence:
+    numbers = [a.even[part], b.even[part]]
+    ends = [
+        f"{percent(n.value)} in {_quoted(r.label)}" for n, r in zip(numbers, (a, b), strict=True)
+    ]
+    others = f", and {count(more, 'more part')}" if more else ""
+    name = _quoted(a.labels[part])
+    text = f"the text of {name} differs{others}; an even spread would give it {', '.join(ends)}"
+    return Sentence(text, numbers)
 
 
-def _only(label: str, parts: Sequence[str], mass: Row, labels: Mapping[str, str]) -> Sentence:
-    if len(parts) == 1:
-        part = parts[0]
-        gets = f"which gets {percent(mass[part].value)} of the attention"
-        text = f"only {_quoted(label)} has the part {_quoted(labels[part])}, {gets}"
-        return Sentence(text, [mass[part]])
-    return Sentence(
-        f"{count(len(parts), 'part')} are only in {_quoted(label)} and can't be compared"
-    )
+def _only(reading: _Reading, parts: Sequence[str]) -> Sentence:
+    label = _quoted(reading.label)
+    if len(parts) > 1:
+        return Sentence(f"{count(len(parts), 'part')} are only in {label} and can't be compared")
+    got, due = reading.mass[parts[0]], reading.even[parts[0]]
+    name = _quoted(reading.labels[parts[0]])
+    text = f"only {label} has the part {name}: {percent(got.value)}, {_spread(due)}"
+    return Sentence(text, [got, due])

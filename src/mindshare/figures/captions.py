@@ -239,7 +239,7 @@ def axis_words(noun: str, numbers: Sequence[int | None], style: Style) -> str:
 
 def colour_words(scale: ColourScale) -> str:
     """`from 0 (light) to 0.4 (dark)`"""
-    low, high = number(scale.low), number(scale.high)
+    low, high = (number(end, percent=scale.percent) for end in (scale.low, scale.high))
     if scale.middle is None:
         first, last = ("dark", "light") if scale.falling else ("light", "dark")
         return f"from {low} ({first}) to {high} ({last})"
@@ -360,7 +360,7 @@ def _query_set(about: Mapping[str, str], known: Mapping[str, str]) -> tuple[str,
     """As the caller calls it, or as the table's own study says, which also says what is near."""
     study = json.loads(known.get("mindshare.definition", "{}"))
     if "queries" in about or not isinstance(study.get("queries"), str):
-        return (about["queries"], None) if "queries" in about else None
+        return (about["queries"], study.get("near")) if "queries" in about else None
     return known.get(QUERIES, study["queries"]), int(study.get("near", 0))
 
 
@@ -380,9 +380,9 @@ def cell_words(layer: int | None, head: int | None, style: Style) -> str:
     return where if head is None else f"{where}, head\xa0{style.number(head)}"
 
 
-def number(value: float) -> str:
-    """Three significant digits."""
-    return f"{value:.3g}"
+def number(value: float, *, percent: bool = False) -> str:
+    """Three significant digits: `0.0312`, or `3.12 %`, not to be broken."""
+    return f"{100 * value:.3g}\xa0%" if percent else f"{value:.3g}"
 
 
 def visible(token: str) -> str:

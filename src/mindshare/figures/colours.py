@@ -124,6 +124,7 @@ class ColourScale:
     middle: float | None = None  # the value that is white; None: one hue, light to dark
     log2: bool = False  # for ratios: ½ and 2 are equally far from 1
     falling: bool = False  # dark to light
+    percent: bool = False  # the values are parts of one and are written as 5 %
 
     @classmethod
     def around(cls, values: Iterable[float], middle: float, *, share: float = 1.0) -> ColourScale:
@@ -176,6 +177,7 @@ class ColourScale:
     def encoding(self, palette: Palette, *, title: str, length: float) -> dict[str, Any]:
         """The colour of the field `place`, with a legend on top."""
         shown = "pow(2, datum.value)" if self.log2 else "datum.value"
+        written = f"format(100 * {shown}, '.3~g') + ' %'" if self.percent else None
         legend: dict[str, Any] = {
             "orient": "top",
             "direction": "horizontal",
@@ -185,7 +187,7 @@ class ColourScale:
             "gradientThickness": 9,
             "tickCount": 4,
             "offset": 6,
-            "labelExpr": f"format({shown}, '.3~g')",
+            "labelExpr": written or f"format({shown}, '.3~g')",
         }
         if self.log2:
             reach = min(math.log2(self.high), -math.log2(self.low))

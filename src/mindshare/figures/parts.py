@@ -1,7 +1,8 @@
 """What each part of a prompt gets → bars, one per part, with a line where even attention would end.
 
 Several wordings of a prompt, or models, stand side by side in every part; of two, the difference is
-written at the right. Draws what is in the tables and computes that difference.
+written at the right, where the text is the same. Draws what is in the tables and computes that
+difference, and the lift.
 """
 
 from __future__ import annotations
@@ -13,8 +14,15 @@ from functools import cached_property
 import pyarrow as pa
 
 from mindshare.facts.cells import UNNAMED
-from mindshare.facts.parts import FIRST, percent
-from mindshare.facts.words import listed, name
+from mindshare.facts.parts import (
+    FIRST,
+    change_claim,
+    claim_as_title,
+    extreme_claim,
+    most_changed,
+    percent,
+)
+from mindshare.facts.words import listed
 from mindshare.figures.captions import Encoding, summary_figure
 from mindshare.figures.colours import FAINT, INK, OTHER, series_colours
 from mindshare.figures.figure import Figure, redrawable
@@ -44,6 +52,7 @@ class PartBarsOptions(Style):
     """What to draw and how."""
 
     parts: Mapping[str, str] = field(default_factory=dict)  # class → what the part is called
+    reworded: tuple[str, ...] = ()  # classes whose text differs: no difference is written
 
 
 @redrawable(PartBarsOptions)
@@ -91,16 +100,34 @@ class _PartBars:
     def mass(self) -> dict[tuple[str, str], float]:
         return {(row["model"], row["class"]): row["mean"] for row in self.data.drawn}
 
+    def lifts(self, model: str) -> dict[str, float]:
+        """Attention for their length, of the parts."""
+        of = {
+            part: (self.mass.get((model, part)), self.even.get((model, part)))
+            for part in self.parts
+        }
+        return {
+            part: mass / even
+            for part, (mass, even) in of.items()
+            if mass is not None and even and part not in REST
+        }
+
     def difference(self, part: str) -> float | None:
-        """Of two: the second minus the first, where both have the part."""
+        """Of two: the second minus the first, where both have the part in the same words."""
+        if part in self.options.reworded:
+            return None
         pair = [self.mass.get((one, part)) for one in self.data.models]
         if len(pair) != 2 or pair[0] is None or pair[1] is None:
             return None
         return pair[1] - pair[0]
 
-    @property
-    def differs(self) -> bool:
-        return any(self.difference(part) is not None for part in self.parts)
+    @cached_property
+    def beside(self) -> dict[str, str]:
+        """Part → what is written at the right."""
+        gaps = {part: self.difference(part) for part in self.parts}
+        shown = {part: points(gap) for part, gap in gaps.items() if gap is not None}
+        two = len(self.data.models) == 2
+        return shown | {part: "new text" for part in self.options.reworded if two and part in gaps}
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -113,6 +140,9 @@ class _PartBars:
                 "part": self.parts[part],
                 "mass": self.mass[one, part],
                 "expected": self.even.get((one, part)),
+                "lift": self.mass[one, part] / even
+                if (even := self.even.get((one, part)))
+                else None,
                 "difference": self.difference(part),
                 "rest": part in REST,
                 "shown": percent(self.mass[one, part]),
@@ -131,7 +161,12 @@ _SCHEMA = pa.schema(
             ("part", pa.string(), "what the part is called"),
             ("mass", pa.float64(), DEFINITIONS["mass"]),
             ("expected", pa.float64(), DEFINITIONS["expected"]),
-            ("difference", pa.float64(), "mass of the second minus mass of the first"),
+            ("lift", pa.float64(), DEFINITIONS["lift"]),
+            (
+                "difference",
+                pa.float64(),
+                "mass of the second minus mass of the first; null where the text differs",
+            ),
         )
     ]
 )
@@ -143,7 +178,7 @@ _SCHEMA = pa.schema(
 def _view(bars: _PartBars) -> Spec:
     labels, models = list(bars.parts.values()), bars.data.models
     names = min(max(map(text_width, labels)) + 4, _LONGEST * bars.options.pixels)
-    width = bars.options.pixels - names - _VALUE * (2 if bars.differs else 1) - 10
+    width = bars.options.pixels - names - _VALUE * (2 if bars.beside else 1) - 10
     step = _GAP + _BAR * len(models)
     scale = {"paddingInner": _GAP / step, "paddingOuter": 0.1}
     axis: Spec = {"title": None, "ticks": False, "labelLimit": names, "domain": False}
@@ -152,7 +187,8 @@ def _view(bars: _PartBars) -> Spec:
     values = [row | {"end": _end(row, bars.rows, width)} for row in bars.rows]
     beside = {"yOffset": channel("model", "nominal", sort=models)} if len(models) > 1 else {}
     tips = tooltip(
-        {"part": "part", "model": "of"}, {"mass": MEASURES["mass"].word, "expected": "if even"}
+        {"part": "part", "model": "of"},
+        {"mass": MEASURES["mass"].word, "expected": "if even", "lift": MEASURES["lift"].word},
     )
     bar = {**place, **beside, "tooltip": tips}
     written: Spec = {"align": "left", "dx": 4, "color": INK, "fontSize": TEXT}
@@ -163,10 +199,9 @@ def _view(bars: _PartBars) -> Spec:
         layer("tick", {**bar, "x": channel("expected")}, **even),
         layer("text", text, **written),
     ]
-    if bars.differs:  # in a column at the right
+    if bars.beside:  # in a column at the right
         at = {"x": {"value": width + 2 * _VALUE}, "text": channel("points", "nominal")}
-        gaps = {row["part"]: row["difference"] for row in bars.rows}
-        shown = [{"part": p, "points": points(d)} for p, d in gaps.items() if d is not None]
+        shown = [{"part": bars.parts[p], "points": text} for p, text in bars.beside.items()]
         written = {"align": "right", "color": FAINT, "fontSize": TEXT}
         layers.append(layer("text", place | at, values=shown, **written))
     height = len(labels) * step
@@ -209,7 +244,7 @@ def points(difference: float) -> str:
 
 def _encoding(bars: _PartBars) -> Encoding:
     models = bars.data.models
-    marks = ["Right: {1} minus {0}, in points.".format(*bars.series)] if bars.differs else []
+    marks = ["Right: {1} minus {0}, in points.".format(*bars.series)] if bars.beside else []
     marks += ["Line: even attention. Other: template, blank lines."]
     return Encoding(
         name=["parts"],
@@ -231,14 +266,12 @@ def _encoding(bars: _PartBars) -> Encoding:
 
 
 def _title(bars: _PartBars) -> str:
-    parts = [part for part in bars.parts if part not in REST]
-    gaps = {p: d for p in parts if (d := bars.difference(p)) is not None}
-    if gaps:
-        part = max(gaps, key=lambda p: abs(gaps[p]))
-        more = "more" if gaps[part] > 0 else "less"
-        first, second = bars.series
-        return f"{second} gives {name(bars.parts[part])} {more} attention than {first}"
-    if len(bars.data.models) > 1 or len(parts) < 2:
-        return f"Attention to each part of the prompt: {listed(bars.series)}"
-    top = max(parts, key=lambda p: bars.mass[bars.data.models[0], p])
-    return f"{name(bars.parts[top])} gets the most attention of {len(parts)} parts"
+    models, lifts = bars.data.models, [bars.lifts(model) for model in bars.data.models]
+    if len(models) == 1 and len(lifts[0]) > 1:
+        return claim_as_title(extreme_claim(lifts[0], bars.parts))
+    if len(models) == 2:
+        part = most_changed(lifts[0], lifts[1], bars.options.reworded)
+        if part is not None:
+            ends = [(model, one[part]) for model, one in zip(bars.series, lifts, strict=True)]
+            return claim_as_title(change_claim(bars.parts[part], *ends))
+    return f"Attention to each part of the prompt: {listed(bars.series)}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.facts.words import count
+from mindshare.facts.words import count, listed
 from mindshare.figures.captions import (
     Encoding,
     cell_words,
@@ -34,6 +34,7 @@ from mindshare.figures.selection import Row, pick
 from mindshare.figures.theme import TEXT, Spec, Style, channel, layer, text_width, tooltip
 from mindshare.measures import MEASURES
 from mindshare.stats.profiles import WITHOUT
+from mindshare.tables import DEFINITIONS
 
 NEWLINE, TAB = "¶", "→"
 LEGEND, RECEIVED = "Received with / without", MEASURES["received"].title
@@ -107,7 +108,8 @@ def received_strip(
     """What each token of one prompt receives, in the text itself.
 
     Both tables are of one prompt, one query set and one layer and head, or the mean of them. The
-    first token, where many heads rest, does not decide how far the colours reach.
+    first token, where many heads rest, does not decide how far the colours reach. The table drawn
+    is `received` with the text of each token and `model`, or the wording, as it is called.
     """
     options = options or TokenStripOptions()
     got = {
@@ -117,12 +119,26 @@ def received_strip(
     shown = _tokens(tokens.to_pylist(), got, options)
     solid = sorted(t.change for t in shown if t.change is not None and not t.pale and t.position)
     reach = solid[math.ceil(_REACH * len(solid)) - 1] if solid else 1.0
-    scale = ColourScale(0.0, reach or 1.0)
+    scale = ColourScale(0.0, reach or 1.0, percent=True)
     fields = {"change": "received", "queries": "mean of queries"}
     view = _view(shown, scale, options, RECEIVED, fields)
     layer, head, queries = (received[name][0].as_py() for name in ("layer", "head", "queries"))
-    chart = _received_encoding(shown, scale, options, model, cell_words(layer, head, options))
-    return prompt_figure(view, received, options, {"queries": str(queries), **(about or {})}, chart)
+    where = cell_words(layer, head, options)
+    chart = _received_encoding(shown, scale, options, (model, where), last=max(got))
+    table = _named(received, tokens, model)
+    return prompt_figure(view, table, options, {"queries": str(queries), **(about or {})}, chart)
+
+
+def _named(received: pa.Table, tokens: pa.Table, model: str) -> pa.Table:
+    """With the model first, and the text of each token behind its position."""
+    texts = dict(zip(tokens["position"].to_pylist(), tokens["token"].to_pylist(), strict=True))
+    words = pa.array([texts[position] for position in received["position"].to_pylist()])
+    models = pa.array([model] * received.num_rows)
+    about = {"definition": DEFINITIONS["token"]}
+    at = received.column_names.index("position") + 1
+    named = received.add_column(at, pa.field("token", pa.string(), metadata=about), words)
+    about = {"definition": DEFINITIONS["model"] + ", or of the wording"}
+    return named.add_column(0, pa.field("model", pa.string(), metadata=about), models)
 
 
 # ── tokens ────────────────────────────────────────────────────────────────────────────────────────
@@ -307,6 +323,8 @@ def _value(token: _Token, box: Box, scale: ColourScale, options: TokenStripOptio
     ahead = box.text[: len(box.text) - len(box.text.lstrip())]
 
     def shown(value: float | None) -> str:
+        if value is not None and scale.percent:
+            return number(value, percent=True)
         return "–" if value is None else f"{value:.4g}"
 
     value: Spec = {
@@ -368,8 +386,8 @@ def _change_encoding(
             f"The text of prompt {prompt}, {count(len(tokens), 'token')} one after the other, each "
             f"on a colour: {LEGEND.lower()} {label} in {model}, {where}, {colour_words(scale)}.",
             f"Tokens that gain: {len(gain):,}, that lose: {len(lose):,}." if changes else None,
-            _extreme_words("Most gained", gain),
-            _extreme_words("Most lost", lose),
+            _extreme_words("Most gained", gain, scale),
+            _extreme_words("Most lost", lose, scale),
         ],
         legends="start",
     )
@@ -379,25 +397,45 @@ def _received_encoding(
     tokens: Sequence[_Token],
     scale: ColourScale,
     options: TokenStripOptions,
-    model: str,
-    where: str,
+    names: tuple[str, str],
+    *,
+    last: int,
 ) -> Encoding:
-    some = [(t.change, t) for t in tokens if t.change is not None and t.position]
-    most = sorted(some, key=lambda pair: -pair[0])
-    title = f"“{visible(most[0][1].text).strip('·')}” receives most" if most else "Received"
+    """`names`: the model; the layer and head. `last`: position of the prompt's last token."""
+    model, where = names
+    got = sorted(((t.change, t) for t in tokens if t.change is not None), key=lambda p: -p[0])
+    most = [(x, t) for x, t in got if t.position and not t.pale]
+    above = [t for x, t in got if most and x > most[0][0]]  # not in the title: it says so
+    left = ["the first token"] if any(t.position == 0 for t in above) else []
+    left += ["pale tokens"] if any(t.pale and t.position for t in above) else []
+    besides = f"besides {listed(left)}, " if left else ""
+    claim = f"{besides}{_which(most[0][1], tokens, last)} receives most" if most else "received"
+    first = any(t.position == 0 and t.change and t.change >= scale.high for t in tokens)
     return Encoding(
         name=["text", model],
-        title=f"{title}: {model}",
+        title=f"{claim[0].upper()}{claim[1:]}: {model}",
         shown=[where],
-        marks=["Darkest: the first token and the top 5 %.", *_marks(tokens, options)],
+        marks=[
+            f"Darkest: {'first token, ' if first else ''}top 5\u00a0%.",
+            *_marks(tokens, options),
+        ],
         facts=[f"Colour: {RECEIVED.lower()} by each token", f"Shown: {where}"],
         details=[
             f"The text of a prompt, {count(len(tokens), 'token')} one after the other, each on a "
             f"colour: {RECEIVED.lower()} in {model}, {where}, {colour_words(scale)}.",
-            _extreme_words("Most, after the first token", most),
+            _extreme_words(f"Most{f', {besides}'.rstrip(', ')}", most, scale),
         ],
         legends="start",
     )
+
+
+def _which(token: _Token, tokens: Sequence[_Token], last: int) -> str:
+    """`“the”`, as it is drawn; of several, which one it is."""
+    text = visible(token.text).strip("·").replace("↵", NEWLINE)
+    if token.position == last:
+        return f"the last token (“{text}”)"
+    alike = sum(other.text.strip() == token.text.strip() for other in tokens)
+    return f"“{text}”" + (f" at position {token.position:,}" if alike > 1 else "")
 
 
 def _marks(
@@ -413,10 +451,12 @@ def _marks(
     ]
 
 
-def _extreme_words(lead: str, changes: Sequence[tuple[float, _Token]]) -> str | None:
+def _extreme_words(
+    lead: str, changes: Sequence[tuple[float, _Token]], scale: ColourScale
+) -> str | None:
     named = ", ".join(
         f"{visible(token.text)} at position {token.position:,} "
-        f"({number(change) if math.isfinite(change) else 'from 0'})"
+        f"({number(change, percent=scale.percent) if math.isfinite(change) else 'from 0'})"
         for change, token in changes[:_NAMED]
     )
     return f"{lead}: {named}." if named else None

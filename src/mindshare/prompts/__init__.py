@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mindshare.prompts.columns import parse_columns
 from mindshare.prompts.insertion import Insertion, fold_system_message, insert, parse_insertions
-from mindshare.prompts.parts import DividedPrompt, divided
+from mindshare.prompts.parts import DividedPrompt, divided, paired
 from mindshare.prompts.prompt import (
     CharRange,
     Message,
@@ -24,6 +24,7 @@ __all__ = [
     "divided",
     "fold_system_message",
     "insert",
+    "paired",
     "parse_columns",
     "parse_insertions",
     "read_chat",

@@ -6,15 +6,16 @@
     paragraphs, or lines                  of a text without headings
 
 A part is text of the prompt: what a chat template writes around messages, and blank lines between
-parts, belong to none.
+parts, belong to none. Of several wordings, parts with the same text have the same name.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from mindshare.prompts.prompt import MARK, SPAN_NAME, CharRange, Prompt, SpanRange
 
@@ -35,6 +36,21 @@ class DividedPrompt:
     prompt: Prompt
     labels: dict[str, str]  # name of the span → what a reader calls it
     note: str | None = None  # what could not be divided, and what to do about it
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Part → its characters."""
+        contents = _texts(self.prompt)
+        return {
+            part: "\n".join(contents[r[0] if len(r) == 3 else 0][r[-2] : r[-1]] for r in ranges)
+            for part, ranges in self.prompt.spans.items()
+        }
+
+    def renamed(self, names: Mapping[str, str]) -> DividedPrompt:
+        """The same parts under other names."""
+        spans = {names[part]: ranges for part, ranges in self.prompt.spans.items()}
+        labels = {names[part]: label for part, label in self.labels.items()}
+        return replace(self, prompt=replace(self.prompt, spans=spans), labels=labels)
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,28 @@ def divided(prompt: Prompt) -> DividedPrompt:
     labels = {name: group[0].label for name, group in named.items()}
     note = None if prompt.spans else _note(texts, len(named))
     return DividedPrompt(replace(prompt, spans=spans), labels, note)
+
+
+def paired(wordings: Mapping[str, DividedPrompt]) -> dict[str, DividedPrompt]:
+    """Label → wording; a part whose text another wording has, wherever it stands, has its name."""
+    known: dict[str, list[str]] = {}  # text → names of the parts that are this text
+    result = {}
+    for label, found in wordings.items():
+        texts, names = found.texts, dict[str, str]()
+        for part, text in texts.items():
+            twins = [name for name in known.get(text, ()) if name not in names.values()]
+            if twins:
+                names[part] = part if part in twins else twins[0]
+        for part in texts:
+            name = part
+            while part not in names and name in names.values():
+                name += "-2"
+            names.setdefault(part, name)
+        for part, text in texts.items():
+            if names[part] not in known.setdefault(text, []):
+                known[text].append(names[part])
+        result[label] = found.renamed(names)
+    return result
 
 
 def _texts(prompt: Prompt) -> list[str]:
@@ -157,8 +195,8 @@ def _sections(texts: Sequence[str], *, kinds: Sequence[str]) -> list[_Piece]:
 
 
 def _headed(text: str, heading: re.Pattern[str]) -> list[_Piece]:
-    """From each heading to the next; what stands before the first is the opening."""
-    found = list(heading.finditer(text))
+    """From each heading to the next; what stands before the first is called so."""
+    found = _outer(text, list(heading.finditer(text)))
     titles = [match["title"].strip() for match in found]
     if len(titles) < MOST:  # else those of one title are one part
         titles = [
@@ -166,9 +204,29 @@ def _headed(text: str, heading: re.Pattern[str]) -> list[_Piece]:
             for i, title in enumerate(titles)
         ]
     bounds = [0, *(match.start() for match in found), len(text)]
-    parts = zip(["opening", *titles], bounds, bounds[1:], strict=False)
+    first = f"before {titles[0]}" if found else ""
+    parts = zip([first, *titles], bounds, bounds[1:], strict=False)
     pieces = [_Piece(label, 0, start, end) for label, start, end in parts]
     return [one for one in pieces if text[one.start : one.end].strip()] if found else []
+
+
+def _outer(text: str, found: Sequence[re.Match[str]]) -> list[re.Match[str]]:
+    """Without those that a heading holds: `Example:`, on the next lines `Question: …`, `Answer: …`.
+
+    Such a heading stands alone on its line, right above another, and goes on to the blank line.
+    """
+    kept: list[re.Match[str]] = []
+    end = 0
+    for match, after in zip_longest(found, found[1:]):
+        if match.start() < end:
+            continue
+        kept.append(match)
+        between = text[match.end() : after.start()] if after else ""
+        if match.re is _LABEL and not between.strip() and between.count("\n") == 1:
+            blank = re.compile(_BETWEEN["paragraph"]).search(text, match.end())
+            end = blank.start() if blank else len(text)
+    several = len(kept) > 1 or (kept and text[: kept[0].start()].strip())
+    return kept if several else list(found)
 
 
 def _separated(text: str, kind: str) -> list[_Piece]:
