@@ -184,7 +184,7 @@ class InsertionAnalysis(Analysis):
             "overall": comparison.estimate(RESPONSE, responses, over=("heads", "layers")),
         }
         tables = statistics | _tables(comparison, responses)
-        figures = InsertionFigures(self, comparison, statistics)
+        figures = InsertionFigures(self, comparison, statistics, responses)
         told, top = as_drawn(tables, self.style.labels), figures.top
         if self.style.labels == ONE_BASED:
             top = {label: [(a + 1, b + 1) for a, b in heads] for label, heads in top.items()}
@@ -221,9 +221,11 @@ class InsertionFigures:
         analysis: InsertionAnalysis,
         comparison: Comparison,
         statistics: Mapping[str, pa.Table],
+        responses: Mapping[str, pa.Table],
     ) -> None:
         self.study, parts = analysis.study, analysis.parts
         self.measured, self.statistics = comparison.measurements, statistics
+        self.responses = responses
         self.style, self.drop_first = analysis.style, parts.get("drop_first", False)
         self.look, self.like = chosen_look(parts), analysis.like
         self.maps = tuple(parts.get("maps", MAPS[:1]))
@@ -336,6 +338,7 @@ class InsertionFigures:
             prompt=self.prompt,
             condition=self.condition,
             heads=heads,
+            response=self.responses[label],
             about=self.about,
         )
 
