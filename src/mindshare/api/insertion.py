@@ -329,8 +329,10 @@ class InsertionFigures:
         if name == "profiles_top" and label in self.heads:  # where heads were named too
             words = condition_label(self.condition, self.style)
             options = {"title": f"Heads that change most with {words}: {label}"} | options
+        # Two versions are compared by the readers that both have; published charts by all.
+        compared = sequence if self.like else same_readers(sequence)
         return profile_grid(
-            aligned(*self._of_prompt(sequence, places), cells=heads),
+            aligned(*self._of_prompt(compared, places), cells=heads),
             sequence,
             places,
             ProfileOptions(**self._published(options), drop_first=self.drop_first),

@@ -425,7 +425,9 @@ def _result(numbers: Numbers, key: Key) -> Iterator[Fact]:
         replace(key, measure=name) for name in ("amplitude", "retained", "affine_r2")
     )
     found = level(numbers, amplitude) or Fact("missing", amplitude)
-    if found.test or found.kind == "missing":  # of a few prompts, what is retained says enough
+    if (
+        found.kind == "missing" or found.numbers[0].n_prompts > 1
+    ):  # of one, what is retained says it
         yield found
     number = numbers.get(retained)
     if number is not None:

@@ -285,7 +285,7 @@ def _panel(
     y_axis: Spec = {"title": y_title, "tickCount": 4, "format": "~g"}
     x_scale = {"domain": [low, high], "nice": False, "zero": False}
     # Room above the lines for the name of the run, and for a legend inside.
-    room = 1.16 if panel.run_label else 1.04
+    room = 1.16 if panel.run_label or cut is not None else 1.04
     room += 0.16 * len(panel.lines) if inside else 0
     y_scale = {"domain": [0, top * room], "nice": False}
     # A label at the very top would lift this panel's title above those of its neighbours.

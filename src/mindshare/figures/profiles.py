@@ -43,7 +43,7 @@ from mindshare.figures.profile_panels import (
 from mindshare.figures.selection import pick
 from mindshare.measures import MEASURES
 from mindshare.stats.profiles import WITHOUT
-from mindshare.tables import defined
+from mindshare.tables import QUERIES, defined
 
 Tables = tuple[pa.Table, pa.Table]  # sequence, places
 _MOST_HEADS, _MOST_MODELS = 24, 12
@@ -103,6 +103,9 @@ def profile_grid(
     table = profile_table(profiles, model, metadata(sequence))
     names = (model, prompt, condition)
     chart = _grid_encoding([*uppers, *lowers], options, places, names, label)
+    if (readers := metadata(aligned).get(QUERIES)) != metadata(sequence).get(QUERIES):
+        by = f"Above by the {readers} queries alone."
+        chart = replace(chart, marks=[by, *chart.marks])
     if response is not None:
         told, fact = _level_words(response, names, label, heads)
         chart = replace(chart, title=told or chart.title, facts=[*chart.facts, fact])
