@@ -225,7 +225,8 @@ def test_a_token_far_above_the_rest_is_cut_off_and_told() -> None:
     assert max(rest) < high < 2 * max(rest)
     (mark,) = [one for one in marks(panel, "text") if "↑" in str(one["data"])]
     assert mark["data"]["values"] == [{"x": 0, "words": "↑ 0.9, 0.9"}]
-    assert "Cut off at the top" in caption(figure)
+    assert "Cut off (↑): far above the rest." in caption(figure)
+    assert "Pale" in caption(figure)
     assert "highest 0.9 at position 0" in figure.description
     assert "Cut off" not in caption(grid(made(62)))
 

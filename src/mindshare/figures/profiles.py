@@ -104,7 +104,7 @@ def profile_grid(
     names = (model, prompt, condition)
     chart = _grid_encoding([*uppers, *lowers], options, places, names, label)
     if (readers := metadata(aligned).get(QUERIES)) != metadata(sequence).get(QUERIES):
-        by = f"Above by the {readers} queries alone."
+        by = f"Above: {readers} queries only."
         chart = replace(chart, marks=[by, *chart.marks])
     if response is not None:
         told, fact = _level_words(response, names, label, heads)
@@ -275,7 +275,7 @@ def _encoding(
     dropped = f"First token{which} not drawn." if dropping else None
     pale = pale_words(options.few)
     cuts = [panel for panel in panels if panel.top(options.few)[1] is not None]
-    cut = "Cut off at the top (↑): a token far above the rest." if cuts else None
+    cut = "Cut off (↑): far above the rest." if cuts else None
     return Encoding(
         shown=[f"prompt: {prompt}"],
         marks=[dropped, cut, gap, pale, "Each panel has its own scale."],
