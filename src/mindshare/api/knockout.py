@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FINDINGS = 12  # sentences that are shown
+_ONCE = "before it, once for a kind of model, a check of how knock-outs go through it"
 
 
 class KnockoutParts(TypedDict, total=False):
@@ -225,7 +226,7 @@ class KnockoutAnalysis(Analysis):
             model.check(self.study)
         if self.tell is not None:
             for prompt in islice(prompts, 1):
-                self.tell(cost(models[0], self.study, prompt))
+                self.tell(f"{cost(models[0], self.study, prompt)}; {_ONCE}")
 
     def chart(self, comparison: Comparison) -> Chart:
         effects, answers = comparison.tables("effects"), comparison.tables("answers")

@@ -393,7 +393,7 @@ def _labels(fact: Fact) -> Sentence:
     if heads == first.value:
         many = "it is" if heads == 1 else "all are"
     most = f"{many} {first.label}, {_LABELS[first.label or '']}"
-    beyond = "by a fifth (level, peak or shape)" if fact.usual else "beyond the set thresholds"
+    beyond = "by a fifth or more" if fact.usual else "beyond the set thresholds"
     return Sentence(f"{inserting} {heads} of {fact.of} heads {beyond}; {most}", changed)
 
 

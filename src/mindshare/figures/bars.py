@@ -106,7 +106,7 @@ def class_bars(
         lines = LineOptions(**style)
         return share_lines(data.only("class", [top]), lines, bars.label(rest), bars.differences)
     table = bars.data.table
-    if totals is not None and bars.stacked and len(order) > 1:
+    if sums and bars.whiskers and bars.stacked and len(order) > 1:
         table = pa.concat_tables([table, selected(totals).table.cast(table.schema)])
     return summary_figure(_view(bars), bars.data, _encoding(bars), table=table)
 
