@@ -38,6 +38,7 @@ class Measure:
     needs: tuple[str, ...] = ()  # measures that its definition refers to
     optional: bool = False  # a column only where the study asks for it
     known_as: tuple[str, float] | None = None  # what a head is called from this value on
+    below: str = ""  # what a number below neutral says
 
     @property
     def word(self) -> str:
@@ -396,6 +397,7 @@ _REGISTRY = (
         latex=r"\mathrm{delta\_logprob}(C) = \sum_{t} \log p'(y_t) - \log p(y_t)",
         unit="nats",
         scale="diverging",
+        below="the answer needs it",
     ),
     _of_effect(
         "delta_logit",
@@ -406,6 +408,7 @@ _REGISTRY = (
         latex=r"\mathrm{delta\_logit}(C) = (z'_{y_1} - z'_{r}) - (z_{y_1} - z_{r})",
         symbols=("K", "z"),
         scale="diverging",
+        below="the answer needs it",
     ),
     _of_effect(
         "kl",
@@ -450,6 +453,7 @@ _REGISTRY = (
         symbols=("K", "o"),
         unit="nats",
         scale="diverging",
+        below="the answer needs it",
         optional=True,
     ),
     # Before, inside and after an insertion.

@@ -60,7 +60,7 @@ _COLUMNS: dict[pa.DataType, dict[str, str]] = {
         "remark": "looks without using: among the tenth of heads with most mass, its effect below "
         "a twentieth of the largest, or below a tenth and not told from 0; uses without looking: "
         "among the tenth with the largest effect, its mass below the median",
-        "answer": "what the answer is said to be; null: what the model itself says, greedily",
+        "answer": "the answer: as given, or what the model itself says (greedily)",
     },
     pa.list_(pa.field("element", pa.string())): {  # the name Parquet gives to elements
         "examples": "tokens of the class, most frequent first",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,30 @@ def test_the_mean_of_a_class_takes_its_place(base: LoadedModel) -> None:
     assert np.abs(several.tables["summary"]["mean"].to_numpy()).max() > 1e-3
     with pytest.raises(SelectionError, match="one model at a time"):
         knockout([base, base], prompts(1), classes=CLASSES, how="mean")
+
+
+def test_one_prompt_tells_its_answer_and_the_largest_loss_of_each_class(base: LoadedModel) -> None:
+    chart = knockout(base, prompts(1), classes=CLASSES, answer="greedy")
+    (measurement,) = chart.measurements.values()
+    (answer,) = measurement.table("answers").to_pylist()
+    assert answer["answer"] == base.tokenizer.decode(answer["answer_ids"])
+    first, *losses = chart.findings
+    assert first.startswith(f"The answer is {json.dumps(answer['answer'], ensure_ascii=False)}")
+    assert f"probability {np.exp(answer['logprob']):.3g}"[:14] in first
+    rows = chart.tables["summary"].to_pylist()
+    for name, said in zip(CLASSES, losses, strict=True):
+        lowest = min((row for row in rows if row["class"] == name), key=lambda row: row["mean"])
+        assert f"ayer {lowest['layer']}" in said
+        assert said.endswith("(one prompt: not tested).")
+        assert name in said
+
+
+def test_several_prompts_do_not_list_their_answers(base: LoadedModel) -> None:
+    chart = knockout(base, prompts(2), classes=CLASSES, answer="greedy")
+    assert not any("The answer is" in said for said in chart.findings)
+
+
+@pytest.mark.parametrize(("answer", "warned"), [(" ", True), ("\n", True), (" yes", False)])
+def test_a_blank_answer_is_warned_of(base: LoadedModel, answer: str, warned: bool) -> None:
+    chart = knockout(base, prompts(1, answer=answer), classes=CLASSES)
+    assert any("the answer is blank" in note for note in chart.notes) == warned

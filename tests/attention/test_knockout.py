@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,22 @@ def test_a_model_is_restored_after_a_failure(model: Any, monkeypatch: pytest.Mon
     assert not any(part._forward_pre_hooks for part in model.modules())
 
 
-def test_rows_that_do_not_go_through_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_rows_go_through_is_asked_once_per_kind_of_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MINDSHARE_CACHE", str(tmp_path))
+    asked = []
+    find = knockout._find_row_mode
+    monkeypatch.setattr(knockout, "_find_row_mode", lambda model: asked.append(1) or find(model))
+    first = knockout.row_mode_of(tiny.llama())
+    assert knockout.row_mode_of(tiny.llama()) == first  # another object of the same kind
+    assert len(asked) == 1
+
+
+def test_rows_that_do_not_go_through_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MINDSHARE_CACHE", str(tmp_path))
     monkeypatch.setattr(knockout, "tolerance", lambda _model: -1.0)
     with pytest.raises(UnsupportedModelError, match="can't be taken away"):
         knockout.row_mode_of(tiny.llama())

@@ -9,7 +9,7 @@ import pytest
 
 from mindshare.facts import Fact, Key, Number, Sentence, find, sentence
 from mindshare.facts.cells import charts_of
-from mindshare.facts.find import results
+from mindshare.facts.find import largest_effects, results
 from mindshare.facts.sentences import FORMS
 from mindshare.facts.words import decimals, name, value, where, wheres, written
 from mindshare.stats import estimate
@@ -41,6 +41,9 @@ def every_fact() -> list[Fact]:
     ]
     every = (*classes, *insertions, *knocked_out)
     found = [fact for tables in every for fact in find(tables)]
+    for n, lost in ((1, [-1.0, -0.5]), (2, [0.3, 0.2])):
+        few = estimate({"m": effects([0.1, 0.2], lost, prompts=n)}, "delta_logprob")
+        found += largest_effects(charts_of({"summary": few})[0])
     for tables in insertions:
         numbers = charts_of(tables)[0]
         top = {numbers.models[0]: [(0, 0), (1, 1)]}

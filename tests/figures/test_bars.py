@@ -161,6 +161,8 @@ def test_a_stack_has_one_whisker_that_of_its_total() -> None:
     rules = [e for e in drawn(figure).iter() if e.get("aria-roledescription") == "rule mark"]
     assert len(rules) == 8
     assert "of the total" in caption(figure)
+    beside = [row for row in figure.table.to_pylist() if row["class"] == "total"]
+    assert {(r["model"], r["layer"]): (r["low"], r["high"]) for r in beside} == expected
     for without in (class_bars(reading()), class_bars(reading(), ClassBarsOptions(whiskers=False))):
         assert values(without.spec, "whisker") == []  # the classes' own are in the table
         assert "Whisker" not in caption(without)

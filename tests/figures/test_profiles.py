@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from mindshare.errors import SelectionError
 from mindshare.figures import Figure, ProfileOptions, family_panel, profile_grid
 from mindshare.figures.profile_panels import MOST_POINTS, Profile, strokes
 from mindshare.figures.theme import WIDTHS
+from mindshare.tables import DROP_FIRST, SCHEMAS, table
 
 from .drawing import assert_fits, caption, compiled, drawn, marks, panels, words
 from .insertions import Inserted, Made, changed, made
@@ -24,6 +26,7 @@ def grid(
     *,
     condition: str = "/ ×55",
     model: str = "m",
+    response: pa.Table | None = None,
     **options: object,
 ) -> Figure:
     return profile_grid(
@@ -35,6 +38,7 @@ def grid(
         prompt="p1",
         condition=condition,
         heads=heads or HEADS[:3],
+        response=response,
     )
 
 
@@ -176,12 +180,55 @@ def test_the_table_holds_what_is_drawn() -> None:
     assert b"mindshare.definition" in table.schema.metadata
 
 
-def test_the_title_counts_the_heads_that_lose() -> None:
-    figure = grid(made(62))
-    sums = [[sum(line(p, s).values()) for s in ("without", WITH)] for p in panels(figure)[0]]
-    less = sum(with_ < without for without, with_ in sums)
-    assert f"less with “/\xa0×55” in {less} of 3 heads drawn" in figure.title
+def response(*levels: float | None) -> pa.Table:
+    """What maps and labels say of the first heads: their attention levels."""
+    n = len(levels)
+    columns: dict[str, list] = {name: [None] * n for name in SCHEMAS["response"].names}
+    columns |= {"prompt": ["p1"] * n, "condition": ["/ ×55"] * n, "label": ["unchanged"] * n}
+    columns |= {"layer": [0] * n, "head": [0, 1, 7][:n], "amplitude": list(levels)}
+    return table("response", columns, {DROP_FIRST: "true"})
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ((1.446, 1.005, 0.868), "Original tokens receive more with “/\xa0×55” in 2 of 3 heads"),
+        ((0.9, 1.1, 0.8), "Original tokens receive less with “/\xa0×55” in 2 of 3 heads"),
+        ((0.9, None, None), "Original tokens receive less with “/\xa0×55” in 1 of 3 heads"),
+        ((1.0, 1.0, None), "Attention that tokens receive with “/\xa0×55” in 3 heads"),
+    ],
+)
+def test_the_title_goes_by_the_same_levels_as_maps_and_labels(
+    levels: tuple[float | None, ...], words: str
+) -> None:
+    figure = grid(made(62), response=response(*levels))
+    assert figure.title.startswith(words)
+    assert "without the prompt's first token" in figure.definition
     assert figure.name == "profiles_55"
+
+
+def test_a_token_far_above_the_rest_is_cut_off_and_told() -> None:
+    content = made(62)
+    places = content.aligned["position_without"].to_pylist()
+    for ending in ("without", "with"):
+        name = f"received_{ending}"
+        spiked = [
+            0.9 if at == 0 else x
+            for at, x in zip(places, content.aligned[name].to_pylist(), strict=True)
+        ]
+        content = Made(content.sequence, content.places, changed(content.aligned, name, spiked))
+    figure = grid(content)
+    panel = panels(figure)[0][0]
+    rest = [y for s in ("without", WITH) for x, y in line(panel, s).items() if x > 0]
+    low, high = panel["encoding"]["y"]["scale"]["domain"]
+    assert low == 0
+    assert max(rest) < high < 2 * max(rest)
+    (mark,) = [one for one in marks(panel, "text") if "↑" in str(one["data"])]
+    assert mark["data"]["values"] == [{"x": 0, "words": "↑ 0.9, 0.9"}]
+    assert "Cut off (↑): far above the rest." in caption(figure)
+    assert "Pale" in caption(figure)
+    assert "highest 0.9 at position 0" in figure.description
+    assert "Cut off" not in caption(grid(made(62)))
 
 
 def test_long_lines_are_thinned_and_keep_their_peak() -> None:

@@ -7,13 +7,13 @@ import itertools
 import pytest
 
 from mindshare.errors import SelectionError
-from mindshare.figures import DotOptions, use_dots, use_lines
+from mindshare.figures import DotOptions, layer_lines, use_dots, use_lines
 from mindshare.figures.theme import TEXT, text_width
 from mindshare.stats import estimate, uses
 from mindshare.stats.uses import LOOKS
 from tests.stats.test_uses import effects
 
-from .drawing import drawn, places
+from .drawing import caption, drawn, places
 
 MASS, EFFECT = [0.1, 0.2, 0.9, 0.3], [-0.4, -1.0, 0.0, -2.0]
 NAMES = ("mass", "contribution", "delta_logprob")
@@ -47,6 +47,26 @@ def test_three_columns_by_layer() -> None:
     (row,) = found.spec["vconcat"]
     means = [panel["data"]["values"][0]["mean"] for panel in row["hconcat"]]
     assert means == pytest.approx([0.375, 0.375, -0.85], abs=1e-3)
+
+
+def test_all_that_is_drawn_is_beside_the_picture() -> None:
+    three = [estimate({"m": effects(MASS, EFFECT)}, name, over=["heads"]) for name in NAMES]
+    found = use_lines(*three)
+    told = {(row["measure"], row["class"], row["layer"]): row for row in found.table.to_pylist()}
+    for name, one in zip(NAMES, three, strict=True):
+        for row in one.to_pylist():
+            same = told[name, row["class"], row["layer"]]
+            assert [same[n] for n in ("mean", "low", "high")] == [
+                row[n] for n in ("mean", "low", "high")
+            ]
+    assert len(told) == found.table.num_rows
+
+
+def test_which_way_is_a_loss_is_said() -> None:
+    three = [estimate({"m": effects(MASS, EFFECT)}, name, over=["heads"]) for name in NAMES]
+    assert "Below 0: the answer needs it." in caption(use_lines(*three))
+    assert "Below 0: the answer needs it." in use_lines(*three).description
+    assert "Below" not in layer_lines(three[0]).description
 
 
 def test_dots_need_a_model_if_there_are_several() -> None:

@@ -135,7 +135,7 @@ def test_layers_are_named_by_their_intervals() -> None:
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    less = "6 of 6 heads enough for a label; all are damped, giving the same pattern less attention"
+    less = "6 of 6 heads by a fifth or more; all are damped, giving the same pattern less"
     assert sum(less in sentence for sentence in said) == 2
 
 

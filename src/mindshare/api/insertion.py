@@ -184,7 +184,7 @@ class InsertionAnalysis(Analysis):
             "overall": comparison.estimate(RESPONSE, responses, over=("heads", "layers")),
         }
         tables = statistics | _tables(comparison, responses)
-        figures = InsertionFigures(self, comparison, statistics)
+        figures = InsertionFigures(self, comparison, statistics, responses)
         told, top = as_drawn(tables, self.style.labels), figures.top
         if self.style.labels == ONE_BASED:
             top = {label: [(a + 1, b + 1) for a, b in heads] for label, heads in top.items()}
@@ -221,9 +221,11 @@ class InsertionFigures:
         analysis: InsertionAnalysis,
         comparison: Comparison,
         statistics: Mapping[str, pa.Table],
+        responses: Mapping[str, pa.Table],
     ) -> None:
         self.study, parts = analysis.study, analysis.parts
         self.measured, self.statistics = comparison.measurements, statistics
+        self.responses = responses
         self.style, self.drop_first = analysis.style, parts.get("drop_first", False)
         self.look, self.like = chosen_look(parts), analysis.like
         self.maps = tuple(parts.get("maps", MAPS[:1]))
@@ -327,8 +329,10 @@ class InsertionFigures:
         if name == "profiles_top" and label in self.heads:  # where heads were named too
             words = condition_label(self.condition, self.style)
             options = {"title": f"Heads that change most with {words}: {label}"} | options
+        # Two versions are compared by the readers that both have; published charts by all.
+        compared = sequence if self.like else same_readers(sequence)
         return profile_grid(
-            aligned(*self._of_prompt(sequence, places), cells=heads),
+            aligned(*self._of_prompt(compared, places), cells=heads),
             sequence,
             places,
             ProfileOptions(**self._published(options), drop_first=self.drop_first),
@@ -336,6 +340,7 @@ class InsertionFigures:
             prompt=self.prompt,
             condition=self.condition,
             heads=heads,
+            response=self.responses[label],
             about=self.about,
         )
 

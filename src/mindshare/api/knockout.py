@@ -5,10 +5,12 @@ What a request will cost is told before any pass is made: see `cost`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice, product
+from math import exp
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mindshare.api.candidates import Candidate, Loading, candidates
@@ -25,8 +27,10 @@ from mindshare.api.charts import (
 from mindshare.api.comparison import Comparison
 from mindshare.attention.jobs import LOGITS
 from mindshare.errors import SelectionError, checked, require_all_known, require_known
-from mindshare.facts.find import claims, find
+from mindshare.facts.cells import charts_of
+from mindshare.facts.find import claims, facts_of, largest_effects
 from mindshare.facts.sentences import sentence
+from mindshare.facts.words import count, listed, single
 from mindshare.figures import (
     ClassBarsOptions,
     DotOptions,
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FINDINGS = 12  # sentences that are shown
+_ONCE = "before it, once for a kind of model, a check of how knock-outs go through it"
 
 
 class KnockoutParts(TypedDict, total=False):
@@ -221,10 +226,10 @@ class KnockoutAnalysis(Analysis):
             model.check(self.study)
         if self.tell is not None:
             for prompt in islice(prompts, 1):
-                self.tell(cost(models[0], self.study, prompt))
+                self.tell(f"{cost(models[0], self.study, prompt)}; {_ONCE}")
 
     def chart(self, comparison: Comparison) -> Chart:
-        effects = comparison.tables("effects")
+        effects, answers = comparison.tables("effects"), comparison.tables("answers")
         summary = comparison.estimate(self.measure)
         contrasts = comparison.contrasts(self.measure, heads=not self.study.each)
         joined: dict[str, pa.Table] = {}
@@ -241,13 +246,16 @@ class KnockoutAnalysis(Analysis):
                 **comparison.files("effects", "answers"),
             },
             measurements=comparison.measurements,
-            notes=(*comparison.notes, *self._unseen(effects)),
-            findings=tuple(self._findings({"summary": summary, **contrasts})),
+            notes=(*comparison.notes, *_blank(answers), *self._unseen(effects)),
+            findings=(*_answer(answers), *self._findings({"summary": summary, **contrasts})),
         )
 
     def _findings(self, tables: Mapping[str, pa.Table]) -> list[str]:
-        """What the tables support, the largest effects first; nothing of a few prompts."""
-        found = claims(find(as_drawn(tables, self.drawing.get("labels"))))
+        """What the tables support, the largest effects first; of a few prompts only these."""
+        charts = charts_of(as_drawn(tables, self.drawing.get("labels")))
+        found = claims([fact for numbers in charts for fact in facts_of(numbers)])
+        if not any(numbers.has_intervals for numbers in charts):
+            found = [fact for numbers in charts for fact in largest_effects(numbers)]
         several = len(tables["summary"]["model"].unique()) > 1
         return [str(sentence(fact, several=several)) for fact in found[:_FINDINGS]]
 
@@ -317,6 +325,41 @@ class KnockoutAnalysis(Analysis):
                         f"{name!r} in any layer, so nothing was taken away: the effect is 0"
                     )
         return notes
+
+
+def _answer(answers: Mapping[str, pa.Table]) -> list[str]:
+    """Of one prompt: what each model's loss is a loss of."""
+    if any(content.num_rows > 1 for content in answers.values()):
+        return []
+    said = []
+    for label, content in answers.items():
+        for row in content.to_pylist():
+            own = ", the model's own" if row["greedy"] else ""
+            who = f"{label}: the" if len(answers) > 1 else "The"
+            size = single(exp(row["logprob"]))
+            said.append(f"{who} answer is {_quoted(row['answer'])}{own}: probability {size}.")
+    return said
+
+
+def _blank(answers: Mapping[str, pa.Table]) -> list[str]:
+    """Answers that say nothing: their loss is no loss of an answer."""
+    notes = []
+    for label, content in answers.items():
+        said = content.select(["prompt", "answer"]).to_pylist()
+        blank = [row for row in said if row["answer"] is not None and not row["answer"].strip()]
+        if blank:
+            words = listed([*dict.fromkeys(_quoted(row["answer"]) for row in blank)][:3])
+            notes.append(
+                f"{label}: the answer is blank ({words}) in {len(blank):,} of "
+                f"{count(len(said), 'prompt')}, so what is lost is how surely blanks follow: let "
+                "the prompt end where a word follows, or take more tokens (--answer greedy:5)"
+            )
+    return notes
+
+
+def _quoted(answer: str | None) -> str:
+    """`" 7"`, line ends and the like as `\\n`"""
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def cost(model: Candidate, study: KnockoutStudy, prompt: Prompt) -> str:

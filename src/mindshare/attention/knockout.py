@@ -7,8 +7,8 @@ other prompts nor their order change a bit. Rows go in groups, filled up so that
 of a prompt's knock-outs does, or which of them share a pass. Whole rows, rows of more than 256
 tokens and those of very long answers are too large for that; and experts see all rows at once.
 
-How rows go through a model is found out once, on a short prompt (`RowMode`). Row 0 of every group
-is clean: where it does not say what the clean pass said, the prompt is refused.
+How rows go through a model is found out on a short prompt, once per kind of model. Row 0 of every
+group is clean: where it does not say what the clean pass said, the prompt is refused.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
+from mindshare.attention.checks import remember, remembered
 from mindshare.attention.effects import Effects, Numbers, class_attention, class_outputs
 from mindshare.attention.forward import require_layers
 from mindshare.attention.interventions import Edges, Intervention, edges_of, interventions, slots
@@ -216,9 +217,14 @@ def _queries(job: Job, knockout: Knockout, fed: int) -> np.ndarray:
 
 
 def row_mode_of(model: torch.nn.Module) -> RowMode:
-    """The quickest one in which a clean row says what a whole pass says; asked once a model."""
+    """The quickest one in which a clean row says what a whole pass says; remembered on disk."""
     if model not in _row_modes:
-        _row_modes[model] = _find_row_mode(model)
+        known = (remembered(model, "rows") or {}).get("mode")
+        mode = next((one for one in ROW_MODES if one.name == known), None)
+        if mode is None:
+            mode = _find_row_mode(model)
+            remember(model, "rows", {"mode": mode.name})
+        _row_modes[model] = mode
     return _row_modes[model]
 
 
@@ -235,30 +241,38 @@ def _find_row_mode(model: torch.nn.Module) -> RowMode:
     place = np.arange(tokens)
     edges = edges_of((place == 0)[:, None], (place >= tokens - 2)[None], tokens, clean.calls)
     some = interventions(Knockout(how="zero"), edges, sorted(clean.calls))
-    found: dict[RowMode, torch.Tensor] = {}
-    reason = "none goes through"
-    for mode in ROW_MODES:
+
+    def said(mode: RowMode) -> torch.Tensor | str:
         # Not filled up, or none of the few rows would begin at a layer of its own.
-        rows = KnockoutRows(clean, edges, some, "zero", {}, mode, even=1)
-        try:
-            logits = rows.logits(model, ids)
-        except (MindshareError, RuntimeError, TypeError, ValueError, IndexError, KeyError) as error:
-            reason = str(error).splitlines()[0]
+        return _said(model, ids, KnockoutRows(clean, edges, some, "zero", {}, mode, even=1))
+
+    # The last that goes through assumes least, so it says what the others must say of every row.
+    for i, last in reversed([*enumerate(ROW_MODES)]):
+        least = said(last)
+        if isinstance(least, str):
             continue
-        apart = difference(logits[0], clean.logits)
-        if len(logits) == 1 + len(some) and apart <= tolerance(model):
-            found[mode] = logits
-        else:
-            reason = f"the logits of a row without any knock-out move by {apart:.2g} of their size"
-    # The last one assumes least, so it says what the others must say of every row.
-    for mode, logits in found.items():
-        if difference(logits, [*found.values()][-1]) <= tolerance(model):
-            return mode
+        for mode in ROW_MODES[:i]:
+            logits = said(mode)
+            if not isinstance(logits, str) and difference(logits, least) <= tolerance(model):
+                return mode
+        return last
     raise UnsupportedModelError(
         f"attention of {type(model).__name__} can't be taken away: rows of several knock-outs do "
-        f"not go through it ({reason})",
+        f"not go through it ({least})",
         next_step="measure where it looks (mindshare measure), or choose another model",
     )
+
+
+def _said(model: torch.nn.Module, ids: torch.Tensor, rows: KnockoutRows) -> torch.Tensor | str:
+    """The logits of rows of which the first is clean, or why they can't be right."""
+    try:
+        logits = rows.logits(model, ids)
+    except (MindshareError, RuntimeError, TypeError, ValueError, IndexError, KeyError) as error:
+        return str(error).splitlines()[0]
+    apart = difference(logits[0], rows.clean.logits)
+    if len(logits) == 1 + len(rows.some) and apart <= tolerance(model):
+        return logits
+    return f"the logits of a row without any knock-out move by {apart:.2g} of their size"
 
 
 def difference(a: torch.Tensor, b: torch.Tensor) -> float:

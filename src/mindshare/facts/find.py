@@ -35,6 +35,8 @@ from mindshare.facts.evidence import (
     testable,
 )
 from mindshare.measures import MEASURES
+from mindshare.stats import Thresholds
+from mindshare.stats.response import thresholds_of
 
 FEW = 4  # rivals that an extreme can have and still stand out
 # Of an insertion: compared with no change over all layers; looked at by layer; over depth.
@@ -66,6 +68,7 @@ class Fact:
     of: int = 0  # places that were looked at
     rivals: tuple[tuple[Place, ...], ...] = ()  # of each extreme: what it can't be told from
     test: Test | None = None
+    usual: bool = True  # of labels: drawn from the usual thresholds
 
     @property
     def farthest(self) -> tuple[Place, Number]:
@@ -267,6 +270,23 @@ def _effect_facts(numbers: Numbers) -> list[Fact]:
     return [*facts, *sorted(changes, key=lambda f: f.kind != "change")]
 
 
+def largest_effects(numbers: Numbers) -> list[Fact]:
+    """Of each class the place where the answer loses most: a number, not a claim."""
+    if numbers.measure not in EFFECTS:
+        return []
+    losses = MEASURES[numbers.measure].neutral is not None  # else changes, which have no sign
+    facts = []
+    for model, token_class in product(numbers.models, numbers.named):
+        key = Key(numbers.measure, model, token_class=token_class)
+        series = numbers.series(key)
+        if series:
+            place = (min if losses else max)(series, key=lambda p: series[p].value)
+            value = series[place].value
+            side = (value > 0) - (value < 0)
+            facts.append(Fact("largest_effect", key, side, (place,), (series[place],), len(series)))
+    return facts
+
+
 # Insertions.
 
 
@@ -369,7 +389,8 @@ def labels(numbers: Numbers, subject: Key) -> Iterator[Fact]:
         for label, n in Counter(heads.values()).most_common()
     )
     if counts:
-        yield Fact("labels", subject, 0, (), counts, len(heads))
+        usual = thresholds_of(numbers.about) == Thresholds()
+        yield Fact("labels", subject, 0, (), counts, len(heads), usual=usual)
 
 
 def results(
@@ -403,7 +424,11 @@ def _result(numbers: Numbers, key: Key) -> Iterator[Fact]:
     amplitude, retained, rescaled = (
         replace(key, measure=name) for name in ("amplitude", "retained", "affine_r2")
     )
-    yield level(numbers, amplitude) or Fact("missing", amplitude)
+    found = level(numbers, amplitude) or Fact("missing", amplitude)
+    if (
+        found.kind == "missing" or found.numbers[0].n_prompts > 1
+    ):  # of one, what is retained says it
+        yield found
     number = numbers.get(retained)
     if number is not None:
         yield Fact("retained", retained, 0, (OVERALL,), (number,), 1)

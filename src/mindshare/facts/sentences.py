@@ -269,6 +269,21 @@ FORMS["no_effect"] = _effect
 
 
 @_form
+def _largest_effect(fact: Fact) -> Sentence:
+    """Of too few prompts for a test: where the answer loses most."""
+    (number,), measure = fact.numbers, fact.subject.measure
+    (lowers, raises), of = _HIDING[measure]
+    untested = "one prompt" if number.n_prompts == 1 else count(number.n_prompts, "prompt")
+    size = f"{_size(number, measure, sign=lowers != raises)} ({untested}: not tested)"
+    if (fact.side > 0) != (lowers == raises):  # nothing is lost, or nothing changes
+        tokens = f"hiding {name(fact.subject.token_class)} tokens"
+        least = f"; lowest at {where(fact.places[0])}" if fact.of > 1 else ""
+        return Sentence(f"{tokens} {lowers} {of} nowhere{least}: {size}", (number,))
+    most = " most" if fact.of > 1 else ""
+    return Sentence(f"{_hiding(fact)} {lowers} {of}{most}: {size}", (number,))
+
+
+@_form
 def _lead(fact: Fact) -> Sentence:
     token_class, size = name(fact.subject.token_class), _farthest(fact, "highest of these")
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
@@ -378,8 +393,8 @@ def _labels(fact: Fact) -> Sentence:
     if heads == first.value:
         many = "it is" if heads == 1 else "all are"
     most = f"{many} {first.label}, {_LABELS[first.label or '']}"
-    enough = "enough for a label"
-    return Sentence(f"{inserting} {heads} of {fact.of} heads {enough}; {most}", changed)
+    beyond = "by a fifth or more" if fact.usual else "beyond the set thresholds"
+    return Sentence(f"{inserting} {heads} of {fact.of} heads {beyond}; {most}", changed)
 
 
 @_form

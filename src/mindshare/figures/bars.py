@@ -105,7 +105,10 @@ def class_bars(
         style |= {"name": options.name or "class_bars_share", "bands": options.whiskers}
         lines = LineOptions(**style)
         return share_lines(data.only("class", [top]), lines, bars.label(rest), bars.differences)
-    return summary_figure(_view(bars), bars.data, _encoding(bars))
+    table = bars.data.table
+    if sums and bars.whiskers and bars.stacked and len(order) > 1:
+        table = pa.concat_tables([table, selected(totals).table.cast(table.schema)])
+    return summary_figure(_view(bars), bars.data, _encoding(bars), table=table)
 
 
 def _class_order(data: Selection, options: ClassBarsOptions) -> list[str | None]:

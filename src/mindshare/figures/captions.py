@@ -71,12 +71,13 @@ def summary_words(data: Selection, chart: Encoding) -> tuple[str, str, str]:
     stated = f"{intervals}: {_interval(data)}{of}" if data.has_intervals else "No intervals"
     drawn = f"{interval}: {_level(data)} interval{of.replace(',', '')}." if interval else None
     short = f"{data.measure.title}: {data.measure.short}." if len(measures) == 1 else None
-    caption = [_first_sentence(data, measures), drawn, *_reservations(data), *chart.marks, short]
+    marks = [_below(data), *chart.marks]
+    caption = [_first_sentence(data, measures), drawn, *_reservations(data), *marks, short]
     described = [
         f"{chart.kind} of {_subject(data, measures)}, over {prompts_words(data)}. {chart.axes}.",
         *(_series_words(data, label, rows) for label, rows in chart.series.items()),
         *chart.details,
-        *chart.marks,
+        *marks,
     ]
     facts = [stated, *_reservations(data), *_tests(data), *chart.facts]
     return _fitted(caption), _definition(data, facts, measures), " ".join(filter(None, described))
@@ -304,6 +305,14 @@ def pale_words(few: int) -> str | None:
 def _level(data: Selection) -> str:
     """`95 %`, not to be broken"""
     return f"{100 * float(data.metadata.get('mindshare.confidence', '0.95')):.4g}\xa0%"
+
+
+def _below(data: Selection) -> str | None:
+    """Which way is a loss, where the registry says it."""
+    measure = data.measure
+    if data.is_difference or not measure.below or measure.neutral is None:
+        return None
+    return f"Below {measure.neutral:g}: {measure.below}."
 
 
 def _interval(data: Selection) -> str:

@@ -1,8 +1,8 @@
 """What tokens receive, by position → panels of lines, the inserted run shaded.
 
 A `Profile` is one version of a prompt in one head. Every panel has its own vertical scale, from 0,
-which pale tokens do not set. Where a number is missing a line breaks, and above 5,000 points it is
-thinned. Draws what is in the tables and computes nothing.
+which neither pale tokens set nor one that is far above all others. Where a number is missing a line
+breaks, and above 5,000 points it is thinned. Draws what is in the tables and computes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mindshare.figures.captions import visible
-from mindshare.figures.colours import FAINT, series_colours
+from mindshare.figures.colours import FAINT, INK, series_colours
 from mindshare.figures.selection import Row, pick
 from mindshare.figures.theme import (
     TEXT,
@@ -46,6 +46,7 @@ _HEIGHT = 124
 _RUN = "inserted tokens"
 _SHADE = "#dddddd"
 _PALE = 0.4
+_FAR = 5  # times the next: a token that much above all others is cut off
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,23 @@ class ProfilePanel:
     titled: bool = True  # else the title stands in the description only
     first: int = 0  # the colour of its first line
 
+    def top(self, few: int) -> tuple[float, int | None]:
+        """The highest number that the scale shows, and the position that is cut off there.
+
+        Means of few queries set no scale, nor does one token that is far above all others.
+        """
+        every: list[tuple[float, int]] = []
+        solid: list[tuple[float, int]] = []
+        for line in self.lines.values():
+            for value, at, n in zip(line.received, line.position, line.n_queries, strict=True):
+                if not np.isnan(value):
+                    every.append((float(value), int(at)))
+                    solid += every[-1:] if n >= few else []
+        counted = solid if any(value for value, _ in solid) else every
+        highest, at = max(counted, default=(0.0, 0))
+        next_ = max((value for value, place in counted if place != at), default=0.0)
+        return (next_, at) if highest > _FAR * next_ > 0 else (highest or 1.0, None)
+
 
 def profiles_view(stacks: Sequence[Sequence[ProfilePanel]], options: ProfileOptions) -> Spec:
     """Panels in rows; those of several `stacks` stand below one another, pair by pair."""
@@ -261,16 +279,13 @@ def _panel(
     width, few, inside = grid.panel_width, options.few, options.legends == "inside"
     positions = {int(i) for p in panel.lines.values() for i in p.position} or {0}
     low, high = min(positions) - 0.5, max(positions) + 0.5
-    # Means of few queries set no scale: where they rise above it, they are cut off at the top.
-    solid = [p.received[p.n_queries >= few] for p in panel.lines.values()]
-    every = [p.received for p in panel.lines.values()]
-    top = max(map(_highest, solid)) or max(map(_highest, every)) or 1.0
+    top, cut = panel.top(few)
     x_axis = {"title": panel.x_title, "tickCount": max(2, round(width / 42))}
     x_axis |= {"format": ",d", "tickMinStep": 1}
     y_axis: Spec = {"title": y_title, "tickCount": 4, "format": "~g"}
     x_scale = {"domain": [low, high], "nice": False, "zero": False}
     # Room above the lines for the name of the run, and for a legend inside.
-    room = 1.16 if panel.run_label else 1.04
+    room = 1.16 if panel.run_label or cut is not None else 1.04
     room += 0.16 * len(panel.lines) if inside else 0
     y_scale = {"domain": [0, top * room], "nice": False}
     # A label at the very top would lift this panel's title above those of its neighbours.
@@ -283,12 +298,21 @@ def _panel(
         channel("y", scale=y_scale, axis=y_axis),
         *_run_layers(panel, (low, high), width, colour, below=20 if inside else 4),
         *_line_layers(panel, colour, few=few),
+        *([] if cut is None else [_cut_off(panel, cut, (low, high))]),
         _hover(panel, width / (high - low)),
     )
 
 
-def _highest(received: Floats) -> float:
-    return float(np.nanmax(received, initial=0.0))
+def _cut_off(panel: ProfilePanel, at: int, ends: tuple[float, float]) -> Spec:
+    """The numbers of the token that is cut off, beside where its lines leave the panel."""
+    found = [p.received[p.position == at] for p in panel.lines.values()]
+    numbers = [f"{x:.2g}" for one in found for x in one if not np.isnan(x)]
+    late = at > sum(ends) / 2
+    words = [f"{', '.join(numbers)} ↑" if late else f"↑ {', '.join(numbers)}"]
+    look: Spec = {"fontSize": TEXT, "color": INK, "baseline": "top"}
+    look |= {"align": "right" if late else "left", "dx": -5 if late else 5}
+    text = {"y": {"value": 2}, "text": channel("words", "nominal")}
+    return layer("text", text, values=[{"x": at, "words": words[0]}], **look)
 
 
 def _run_layers(

@@ -10,6 +10,7 @@ A version of the prompt has one colour everywhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,9 @@ from mindshare.figures.profile_panels import (
     whole_profile,
 )
 from mindshare.figures.selection import pick
+from mindshare.measures import MEASURES
 from mindshare.stats.profiles import WITHOUT
+from mindshare.tables import QUERIES, defined
 
 Tables = tuple[pa.Table, pa.Table]  # sequence, places
 _MOST_HEADS, _MOST_MODELS = 24, 12
@@ -57,9 +60,13 @@ def profile_grid(
     prompt: str,
     condition: str,
     heads: Sequence[Head],
+    response: pa.Table | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Figure:
-    """What each token receives in some heads of one model, without and with the insertion."""
+    """What each token receives in some heads of one model, without and with the insertion.
+
+    The title counts heads by their attention level in `response`, as maps and labels have it.
+    """
     options = options or ProfileOptions()
     if condition == WITHOUT:
         raise SelectionError(
@@ -94,7 +101,14 @@ def profile_grid(
         )
         profiles += [without, whole]
     table = profile_table(profiles, model, metadata(sequence))
-    chart = _grid_encoding([*uppers, *lowers], options, places, (model, prompt, condition), label)
+    names = (model, prompt, condition)
+    chart = _grid_encoding([*uppers, *lowers], options, places, names, label)
+    if (readers := metadata(aligned).get(QUERIES)) != metadata(sequence).get(QUERIES):
+        by = f"Above: {readers} queries only."
+        chart = replace(chart, marks=[by, *chart.marks])
+    if response is not None:
+        told, fact = _level_words(response, names, label, heads)
+        chart = replace(chart, title=told or chart.title, facts=[*chart.facts, fact])
     return prompt_figure(profiles_view([uppers, lowers], options), table, options, about, chart)
 
 
@@ -112,8 +126,6 @@ def _grid_encoding(
     partners = set(pick(places, "places", condition=condition)["position_without"].to_pylist())
     lost = sum(at not in partners for at in original)
     gap = f"Gap: {count(lost, 'token')} split differently next to the insertion." if lost else None
-    less = sum(with_.total < without.total for without, with_ in pairs)
-    word, n = ("less", less) if 2 * less >= len(pairs) else ("more", len(pairs) - less)
     inserted = "Nothing is inserted in this condition."
     if run := inserted_run(places, condition):
         inserted = (
@@ -126,7 +138,7 @@ def _grid_encoding(
         [model],
         prompt,
         name=["profiles", condition],
-        title=f"Tokens receive {word} {label} in {n} of {heads} drawn: {model}",
+        title=f"Attention that tokens receive {label} in {heads}: {model}",
         gap=gap,
         facts=[
             "Upper panels: the original tokens that have the same characters and the same id in "
@@ -142,6 +154,24 @@ def _grid_encoding(
             inserted,
         ],
     )
+
+
+def _level_words(
+    response: pa.Table, names: tuple[str, str, str], label: str, heads: Sequence[Head]
+) -> tuple[str | None, str]:
+    """The title, by the attention levels that maps and labels go by too; and what these are."""
+    model, prompt, condition = names
+    rows = pick(response, "response", prompt=prompt, condition=condition).to_pylist()
+    known = {(row["layer"], row["head"]): row["amplitude"] for row in rows}
+    levels = [known[head] for head in heads if known.get(head) is not None]
+    less, more = (sum(x < 1 for x in levels), sum(x > 1 for x in levels))
+    level = MEASURES["amplitude"]
+    fact = f"The title goes by the {level.word}: {defined(level.name, metadata(response))}"
+    if not less and not more:
+        return None, fact
+    word, n = ("less", less) if less >= more else ("more", more)
+    drawn = count(len(heads), "head")
+    return f"Original tokens receive {word} {label} in {n} of {drawn} drawn: {model}", fact
 
 
 @redrawable(ProfileOptions)
@@ -244,9 +274,11 @@ def _encoding(
     which = f" of {listed(dropping)}" if 0 < len(dropping) < len(models) else ""
     dropped = f"First token{which} not drawn." if dropping else None
     pale = pale_words(options.few)
+    cuts = [panel for panel in panels if panel.top(options.few)[1] is not None]
+    cut = "Cut off (↑): far above the rest." if cuts else None
     return Encoding(
         shown=[f"prompt: {prompt}"],
-        marks=[dropped, gap, pale, "Each panel has its own scale."],
+        marks=[dropped, cut, gap, pale, "Each panel has its own scale."],
         details=[*details, *_panel_words(panels)],
         **named,
     )

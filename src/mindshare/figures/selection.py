@@ -19,7 +19,7 @@ from mindshare.facts.cells import Number, metadata
 from mindshare.figures.colours import class_colours
 from mindshare.figures.theme import Style, check_word
 from mindshare.measures import MEASURES, Measure
-from mindshare.tables import SCHEMAS
+from mindshare.tables import DEFINITIONS, SCHEMAS
 
 Row = dict[str, Any]
 _SHOWN = 12  # values that a refusal lists
@@ -167,6 +167,19 @@ def only(table: pa.Table, column: str, wanted: Sequence[Any]) -> pa.Table:
             )
     value_set = pa.array(list(wanted), type=table[column].type)
     return table.filter(pc.is_in(table[column], value_set=value_set))
+
+
+def joined(several: Sequence[Selection]) -> pa.Table:
+    """The rows of all of them, each with its measure: what is beside a picture of several."""
+    schema = several[-1].table.schema
+    field = pa.field("measure", pa.string(), metadata={"definition": DEFINITIONS["measure"]})
+    tables = [
+        pa.Table.from_arrays(one.table.columns, schema=schema).add_column(
+            0, field, pa.array([one.measure.name] * one.table.num_rows, pa.string())
+        )
+        for one in several
+    ]
+    return pa.concat_tables(tables)
 
 
 def significant(data: Selection, row: Row) -> bool:

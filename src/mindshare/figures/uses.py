@@ -25,7 +25,7 @@ from mindshare.figures.lines import (
     layer_panel,
     panels_view,
 )
-from mindshare.figures.selection import Row, Selection, select
+from mindshare.figures.selection import Row, Selection, joined, select
 from mindshare.figures.theme import (
     TEXT,
     PanelGrid,
@@ -98,7 +98,7 @@ def use_lines(
         ],
         measures=[one.measure for one in data],
     )
-    return summary_figure(view, data[2], chart)
+    return summary_figure(view, data[2], chart, table=joined(data))
 
 
 def _reach(data: Selection) -> tuple[float, float]:

@@ -61,12 +61,15 @@ def _places(study: KnockoutStudy, layers: list[int], slots: list[int], classes: 
 
 
 def _answer_rows(prompt: EncodedPrompt, numbers: Any) -> Rows:
-    encoded = prompt.encoded
+    encoded, ids = prompt.encoded, numbers["answer"].tolist()
+    answer = encoded.prompt.answer
+    if prompt.answer is not None and not len(prompt.answer.ids):  # what the model itself says
+        answer = None if prompt.text_of is None else prompt.text_of(ids)
     nothing = np.full(1, np.nan)
     return {
         "n_prompt_tokens": [len(encoded)],
-        "answer": np.array([encoded.prompt.answer], object),
-        "answer_ids": [numbers["answer"].tolist()],
+        "answer": np.array([answer], object),
+        "answer_ids": [ids],
         "logprob": numbers["logprob"],
         "greedy": numbers["greedy"],
         "correct_clean": numbers.get("correct_clean", nothing),

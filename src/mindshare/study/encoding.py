@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -204,6 +204,7 @@ class EncodedPrompt:
     classed: ClassedTokens | None = None
     queries: np.ndarray | None = None  # [set, token]; None: one set, every token
     answer: Answer | None = None
+    text_of: Callable[[list[int]], str] | None = None  # of token ids, as the tokenizer spells them
     versions: tuple[PromptVersion, ...] = ()
     notes: tuple[str, ...] = ()
     jobs: tuple[Job, ...] = ()
@@ -322,9 +323,10 @@ def encode_classes(tokenizer: Tokenizer, prompt: Prompt, study: Study) -> Encode
 def encode_knockout(tokenizer: Tokenizer, prompt: Prompt, study: KnockoutStudy) -> EncodedPrompt:
     """Tokenise the prompt and its answer, classify; refuse what can't be knocked out."""
     classed = _classified(tokenizer, prompt, study)
-    answer = answer_of(tokenizer, classed.encoded, study)
+    answer, queries = answer_of(tokenizer, classed.encoded, study), knockout_queries(classed, study)
     _require_room(tokenizer, classed.encoded, len(answer.ids) or study.greedy_tokens)
-    return EncodedPrompt(classed.encoded, classed, knockout_queries(classed, study), answer)
+    text_of = None if tokenizer.tokenizer is None else tokenizer.tokenizer.decode
+    return EncodedPrompt(classed.encoded, classed, queries, answer, text_of)
 
 
 def _require_room(tokenizer: Tokenizer, encoded: Encoded, answer: int) -> None:
