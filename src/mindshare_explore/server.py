@@ -83,6 +83,7 @@ class Server:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))
+            listening.listen()  # who comes before the app runs waits, and is not turned away
         except (OSError, OverflowError) as error:
             listening.close()
             raise SelectionError(

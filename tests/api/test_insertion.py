@@ -25,6 +25,7 @@ from .insertions import PROMPTS, QUICK, RUNS, figure, heads_drawn, means, names,
 
 OWN = ("conditions", "places", "sequence", "retained", "rescaling", "response", "phases")
 RUN = "/ ×3"
+NAMED = r"\bL(\d+)H(\d+)"  # a head in a sentence
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +60,9 @@ def test_heads_by_name_and_heads_that_change_most(two: Chart) -> None:
     changes = means(two, "B", RUNS[0], "divergence")
     most = sorted(changes, key=lambda head: -changes[head])[:3]
     assert set(heads_drawn(two, "profiles_top_B")) == set(most)
-    (said,) = [sentence for sentence in two.findings if "change most" in sentence]
-    first, second, third = (f"L{layer}H{head}" for layer, head in most)
+    (said,) = [one for one in two.findings if len(re.findall(NAMED, one)) == 3]
     assert said.startswith("B: ")
-    assert said.endswith(f": {first}, {second} and {third}.")
+    assert re.findall(NAMED, said) == [(str(layer), str(head)) for layer, head in most]
 
 
 def test_sentences_count_as_the_pictures_do(base: LoadedModel) -> None:
@@ -70,9 +70,9 @@ def test_sentences_count_as_the_pictures_do(base: LoadedModel) -> None:
     layers: list[int] = []
     for labels in ("zero-based", "one-based"):
         chart = insertion(base, PROMPTS, insert="/ *3", labels=labels, **QUICK)
-        (most,) = [said for said in chart.findings if "change most" in said]
-        heads.append([int(n) for n in re.findall(r"[LH](\d+)", most)])
-        (factor,) = [said for said in chart.findings if "one factor per query" in said]
+        (most,) = [said for said in chart.findings if re.search(NAMED, said)]
+        heads.append([int(n) for pair in re.findall(NAMED, most) for n in pair])
+        (factor,) = [said for said in chart.findings if "(R²)" in said]
         layers.append(int(factor.rstrip(".").split(" in layer ")[1]))
     assert heads[1] == [n + 1 for n in heads[0]]
     assert layers == [0, 1]

@@ -34,8 +34,8 @@ SWAPS = [
     ("has no significant effect on", "lowers"),
     ("changes", "does not change"),
 ]
-# Kinds of facts that claim nothing that could be turned around: numbers, and lists of heads.
-PLAIN = {"retained", "rescaling", "missing", "untested", "top_heads"}
+# Kinds that claim nothing that could be turned around: numbers, tested or not; lists of heads.
+PLAIN = {"retained", "rescaling", "missing", "untested", "largest_effect", "top_heads"}
 
 
 @cache

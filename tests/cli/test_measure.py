@@ -379,8 +379,9 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def test_a_system_message_a_question_and_a_run(
-    mindshare: Mindshare, llama: Path, place: Path
+    mindshare: Mindshare, llama: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mindshare.cli.measure._FINDINGS", 3)
     ran = mindshare(
         *("insert", llama, "--system", "Be <<x>>brief<</x>>.", "--prompt", "Why?", "--marked"),
         *("--insert", "/ *4", "--against", "random-sentence", "--at", "between", "--top", "1"),
@@ -399,8 +400,8 @@ def test_a_system_message_a_question_and_a_run(
     words = " ".join(ran.out.split())
     assert manifest["findings"]
     printed = [f"• {' '.join(one.split())}" in words for one in manifest["findings"]]
-    assert printed == [number < 8 for number in range(len(printed))]
-    assert f"{len(printed) - 8} more: mindshare report found" in words
+    assert printed == [number < 3 for number in range(len(printed))]
+    assert f"{len(printed) - 3} more: mindshare report found" in words
     assert "Figures and tables: found" in ran.out
 
 

@@ -15,6 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import mindshare
+from mindshare.measures import MEASURES
 from mindshare_explore.page import write_bundle
 from mindshare_explore.server import Server, opened
 from mindshare_explore.session import Explorer
@@ -471,7 +472,7 @@ def test_does_it_matter(page: Open, pair: Path) -> None:
     assert float(said) == pytest.approx(rows[0]["mean"], rel=0.01)
     panel.get_by_role("button", name="Show it in the map of heads").click()
     assert one.locator(f"{HEADS} td.number").count() == 8
-    assert "Delta logprob: log-probability of the answer" in one.locator(".right").inner_text()
+    assert f"Heads: {MEASURES['delta_logprob'].word} of star" in one.locator(".right").inner_text()
     one.get_by_label("head", exact=True).select_option("")
     assert "choose one" in panel.inner_text()
     one.locator(".token").nth(3).click()
@@ -525,7 +526,7 @@ def test_which_head_looks_most_at_the_stars_and_does_tuning_change_it(page: Open
     one.locator(".token").first.wait_for()
     one.get_by_role("button", name="Measure", exact=True).click()
     one.locator(HEADS).first.wait_for()
-    assert one.locator(".right h2").first.inner_text() == "Heads: mass of star"
+    assert one.locator(".right h2").first.inner_text() == f"Heads: {MEASURES['mass'].word} of star"
     best, value = one.locator(f"{HEADS} td").all_inner_texts()[:2]
     one.get_by_role("button", name="measure in tuned").click()
     until(one, "document.querySelector('mind-explorer').data.classesB !== null")
