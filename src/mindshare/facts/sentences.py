@@ -343,8 +343,8 @@ def _level(fact: Fact) -> Sentence:
     (number,), subject = fact.numbers, fact.subject
     size = _size(number, subject.measure)
     if not fact.test:
-        what = f"{_given(subject)}{_what(subject)} is"
-        return Sentence(f"{what}{_at(fact)} {size}; too few prompts for a test", (number,))
+        what = f"{_given(subject)}{_what(subject)}{_at(fact)}"
+        return Sentence(f"{what} is {size}; too few prompts for a test", (number,))
     does = _LEVELS[subject.measure][{-1: 0, 1: 1, 0: 2}[fact.side]]
     corrected = "" if fact.side or _around(number, fact.neutral) else _CORRECTED
     claim = f"inserting {inserted(subject.condition)} {does}{_at(fact)}{corrected}"
