@@ -192,7 +192,7 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                one = "rescaling the old attention"
+                one = "the old attention times one factor per query"
                 yield Sentence(f"In {at}, {one} explains over {MOSTLY} of the new one (R²).")
 
     def factor_against_retained(self) -> Sentence:

@@ -20,23 +20,22 @@ from mindshare.facts.cells import Number
 from mindshare.facts.words import count, value, where
 from mindshare.stats import Resampling, estimate
 from mindshare.stats.uses import RANK_CORRELATION
+from mindshare_recipes.building_blocks import GLYPHS, SEGMENTS
 from mindshare_recipes.maps import ACTIONS, prompt, samples
 
 WINDOW = 5  # layers at once
-GLYPHS = {
-    "star": "*@maps",
-    "hash": "#@maps",
-    "space": "whitespace@maps",
-    "system": "span:system",
-}
-MAPS = {"maps": "span:maps"}
+CLASSES = {
+    **GLYPHS,
+    "system": SEGMENTS["system"],
+}  # in the order, and so the colours, of its charts
+MAPS = {"maps": SEGMENTS["maps"]}
 
 
 def questions(layers: int) -> dict[str, dict[str, Any]]:
     """What is hidden from whom in a model with so many layers, as keywords of `knockout`."""
     middles = tuple(range(WINDOW // 2, layers, WINDOW))  # of windows that do not overlap
     return {
-        "glyphs": {"classes": GLYPHS, "window": WINDOW},
+        "glyphs": {"classes": CLASSES, "window": WINDOW},
         "maps": {"classes": MAPS, "window": WINDOW},
         "later": {"classes": MAPS, "window": WINDOW, "queries": "later", "layers": middles},
         "heads": {"classes": MAPS, "heads": "each"},

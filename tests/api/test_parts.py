@@ -150,7 +150,7 @@ def test_reworded_parts_are_told_from_those_whose_text_is_the_same(
     assert chart.findings[0] == f"{bars.title}: {shown}."
     shares = [f"{100 * rows[label, 'Rules']['expected']:.0f}\u00a0% in “{label}”" for label in "AB"]
     assert chart.findings[1] == (
-        f"The text of “Rules” differs; an even spread would give it {', '.join(shares)}."
+        f"The text of “Rules” differs; its length alone would earn it {', '.join(shares)}."
     )
 
 

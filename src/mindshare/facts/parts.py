@@ -163,7 +163,7 @@ def _rest(mass: Row) -> Iterator[Sentence]:
     first, other = mass.get(FIRST), mass.get(OTHER)
     if first is not None and other is not None and other.value > 0:
         text = f"of all attention, {percent(first.value)} goes to the first token"
-        rest = f"{percent(other.value)} to other tokens that are in no part"
+        rest = f"{percent(other.value)} to tokens outside the parts"
         yield Sentence(f"{text} and {rest}", [first, other])
     elif first is not None:
         yield Sentence(f"of all attention, {percent(first.value)} goes to the first token", [first])
@@ -195,7 +195,7 @@ def _reworded(part: str, more: int, a: _Reading, b: _Reading) -> Sentence:
     ]
     others = f", and {count(more, 'more part')}" if more else ""
     name = _quoted(a.labels[part])
-    text = f"the text of {name} differs{others}; an even spread would give it {', '.join(ends)}"
+    text = f"the text of {name} differs{others}; its length alone would earn it {', '.join(ends)}"
     return Sentence(text, numbers)
 
 
@@ -205,5 +205,5 @@ def _only(reading: _Reading, parts: Sequence[str]) -> Sentence:
         return Sentence(f"{count(len(parts), 'part')} are only in {label} and can't be compared")
     got, due = reading.mass[parts[0]], reading.even[parts[0]]
     name = _quoted(reading.labels[parts[0]])
-    text = f"only {label} has the part {name}: {percent(got.value)}, {_spread(due)}"
+    text = f"only {label} has the part {name}: {percent(got.value)} of attention; {_spread(due)}"
     return Sentence(text, [got, due])

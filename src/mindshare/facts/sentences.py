@@ -199,7 +199,7 @@ def _not_significant(fact: Fact) -> Sentence:
     return Sentence(f"{text}; a difference of {size} would probably show", (largest,))
 
 
-_CORRECTED = " (after correction)"
+_CORRECTED = ", corrected for all comparisons"
 
 
 def _around(number: Number, middle: float) -> bool:
@@ -376,15 +376,15 @@ def _models(fact: Fact) -> Sentence:
 _LABELS = {  # what a head with this label does
     "smoothed": "spreading attention over more tokens",
     "sharpened": "gathering attention on fewer tokens",
-    "amplified": "giving the same pattern more attention",
-    "damped": "giving the same pattern less attention",
+    "amplified": "the same pattern with more attention",
+    "damped": "the same pattern with less attention",
     "reconfigured": "attending to other tokens of the prompt",
 }
 
 
 @_form
 def _labels(fact: Fact) -> Sentence:
-    inserting = f"inserting {inserted(fact.subject.condition)} changes"
+    inserting = f"inserting {inserted(fact.subject.condition)} changes attention in"
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
     if not changed:
         return Sentence(f"{inserting} none of {fact.of} heads")
@@ -406,7 +406,7 @@ def _retained(fact: Fact) -> Sentence:
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    explained = f"rescaling the old attention explains {_size(whole, 'affine_r2')}"
+    explained = f"the old attention times one factor per query explains {_size(whole, 'affine_r2')}"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
     return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))
 

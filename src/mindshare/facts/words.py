@@ -124,12 +124,12 @@ def inserted(condition: str | None) -> str:
     m = _INSERTED.fullmatch(condition or "")
     assert m is not None
     text, times, place = m["text"], m["times"], m["place"] or ""
-    hidden = "hidden " if m["hidden"] else ""
-    said = f"{times} {hidden}copies of {name(text)}" if times else f"{hidden}{name(text)}"
+    said = f"{times} copies of {name(text)}" if times else name(text)
     if text == "random sentence":
         said = f"a random sentence of {times} tokens" if times else "a random sentence"
     at = _INSERTED_AT.get(place) or place.replace(":", " ")
-    return f"{said} {at}".strip()
+    hidden = "that no later token sees" if m["hidden"] else ""
+    return " ".join(filter(None, (said, at, hidden)))
 
 
 def names(words: Iterable[str]) -> str:
