@@ -86,6 +86,17 @@ def test_what_could_be_two_things_is_refused(tmp_path, name, content, message):
         open_rows(str(tmp_path / name))
 
 
+def test_a_damaged_description_of_a_column_does_not_end_the_process(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"text": ["a", "b"]}), path)
+    optional, required = (b"\x15\x0c\x25" + kind + b"\x18\x04text" for kind in (b"\2", b"\0"))
+    whole = path.read_bytes()
+    assert whole.count(optional) == 1
+    path.write_bytes(whole.replace(optional, required))
+    with pytest.raises(PromptError, match="the data cannot be read"):
+        list(open_rows(str(path)).read(None))
+
+
 def test_what_is_not_there(tmp_path, monkeypatch):
     with pytest.raises(PromptError, match=r"no such file .*gone\.csv"):
         open_rows(str(tmp_path / "gone.csv"))
