@@ -75,7 +75,9 @@ class InsertionParts(Drawing, RunParts, total=False):
     at: str | Sequence[str]  # between, start, end, before:SPAN, after:SPAN, random; or several
     seed: int  # of random places and sentences
     layers: Sequence[int] | None
-    queries: str  # both (default): profiles by all tokens, the rest by the original ones; or one
+    queries: (
+        str  # both (default): whole sequences by all tokens, what is compared by the original ones
+    )
     near: int
     chunk_tokens: int | None  # feed versions in pieces of so many tokens; what they share, once
     heads: HeadsGiven  # [(0, 0), (0, 7)], "0.0,0.7", or label → heads

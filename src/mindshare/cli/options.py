@@ -215,8 +215,8 @@ class InsertStudy(Group, panel=WHAT):
     )
     queries: str = option(
         "both",
-        "Whose attention is averaged: both (labels, maps and findings compare that of the original "
-        "tokens; profiles show that of all), all, or original.",
+        "Whose attention is averaged: both (what is compared, that of the original tokens; whole "
+        "sequences with the insertion, that of all), all, or original.",
         metavar="SET",
     )
     near: int = option(
