@@ -384,7 +384,7 @@ _LABELS = {  # what a head with this label does
 
 @_form
 def _labels(fact: Fact) -> Sentence:
-    inserting = f"inserting {inserted(fact.subject.condition)} changes attention in"
+    inserting = f"inserting {inserted(fact.subject.condition)} changes"
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
     if not changed:
         return Sentence(f"{inserting} none of {fact.of} heads")
