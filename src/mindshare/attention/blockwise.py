@@ -191,19 +191,8 @@ class _Blockwise:
             low, high = self.call.visible.bounds(start, stop)
             query = self.query[:, :, start:stop].to(self.kind).unflatten(2, (blocks, -1))
             query = query.transpose(1, 2).reshape(self.pairs, blocks, -1, self.dim)
-            hidden = self._hidden(start, stop)
+            hidden = self.call.visible.added(start, stop, self.kind, query.device)
             yield _Band(start, stop, blocks, low, high, query, hidden)
-
-    def _hidden(self, start: int, stop: int) -> tuple[int, torch.Tensor] | None:
-        """What is added to the scores: adding numbers is several times faster than masking."""
-        hidden = self.call.visible.hidden(start, stop)
-        if hidden is None:
-            return None
-        first, mask = hidden
-        # The least finite value, so that rows without any key stay finite.
-        least = torch.finfo(self.kind).min
-        added = torch.zeros(mask.shape, dtype=self.kind, device=mask.device)
-        return first, added.masked_fill_(mask, least).to(self.query.device)
 
     def _measure(self, tile: _Tile) -> None:
         scores = tile.attention

@@ -297,7 +297,7 @@ def _hooks_left(model: torch.nn.Module) -> Iterator[None]:
         if output is None:
             module._hf_hook.post_forward(module, None)
 
-    hooked = [module for module in model.modules() if hasattr(module, "_hf_hook")]
+    hooked = [module for module in model.modules() if "_hf_hook" in vars(module)]
     with temporary_hooks(x.register_forward_hook(leave, always_call=True) for x in hooked):
         yield
 

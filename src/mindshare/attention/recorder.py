@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
+from math import isfinite
 from typing import Any, Protocol
 from weakref import finalize
 
@@ -99,7 +100,7 @@ def implementation(model: torch.nn.Module, name: str) -> Iterator[None]:
     readers: list[Any] = [
         module
         for module in model.modules()
-        if hasattr(getattr(module, "config", None), "_attn_implementation_internal")
+        if hasattr(vars(module).get("config"), "_attn_implementation_internal")
     ]  # modules that read their attention implementation from a config
     configs = {id(module.config): module.config for module in readers}
     with _one_thread(configs.values()), _refusing_other_threads(readers):
@@ -331,13 +332,16 @@ class Recorder:
         self.calls: Counter[int] = Counter()  # of each layer in this pass or chunk
         self.modules: dict[int, torch.nn.Module] = {}
         self.masks: list[Visibility] = []  # made in this pass or chunk
-        self._expected: dict[int, tuple[Visibility, torch.Tensor]] = {}  # by id of the mask
+        # By id of the mask, which is kept, or its id might be given again; and by device.
+        self._weights: dict[tuple[int, torch.device], tuple[Visibility, Weights]] = {}
+        self._expected: dict[int, tuple[Visibility, torch.Tensor]] = {}
         self._scratch = Scratch()
 
     def begin_chunk(self) -> None:
         self.chunk.clear()
         self.calls.clear()
         self.masks.clear()
+        self._weights.clear()
         self._expected.clear()
 
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
@@ -369,15 +373,14 @@ class Recorder:
         """
         name = choose_kernel(call, self.request)
         if name == "fused":  # the only one whose output depends on the statistics beside it
-            weights = self.batch.weights_of(call)
-            return KERNELS[name](call, self.request, weights, self._scratch)[0]
+            return KERNELS[name](call, self.request, self._weights_of(call), self._scratch)[0]
         return KERNELS[name](call, NO_STATISTICS, Weights(), self._scratch)[0]
 
     def _measure(self, layer: int, call: AttentionCall) -> torch.Tensor:
         if self.observer is not None:
             self.observer(layer, call)
         kernel = KERNELS[choose_kernel(call, self.request)]
-        output, stats = kernel(call, self.request, self.batch.weights_of(call), self._scratch)
+        output, stats = kernel(call, self.request, self._weights_of(call), self._scratch)
         before = call.visible.first_key
         if stats.received is not None and before:
             stats = replace(stats, received=pad(stats.received, (before, 0)))
@@ -394,12 +397,19 @@ class Recorder:
         known = self.layers.get(layer)
         self.layers[layer] = stats if known is None else known.joined(stats)
 
+    def _weights_of(self, call: AttentionCall) -> Weights:
+        """Layers share their masks, and so what their keys and queries count for."""
+        which = (id(call.visible), call.query.device)
+        if which not in self._weights:
+            self._weights[which] = (call.visible, self.batch.weights_of(call))
+        return self._weights[which][1]
+
     def _expected_of(self, call: AttentionCall) -> torch.Tensor | None:
-        """Layers share their masks, so each mask is evaluated once a chunk."""
+        """Each mask is evaluated once a chunk."""
         if "mass" not in self.request.statistics:
             return None
         visible = call.visible
-        if id(visible) not in self._expected:  # the mask is kept, or its id might be given again
+        if id(visible) not in self._expected:
             columns = self.batch.columns_of(call)
             self._expected[id(visible)] = (visible, uniform_share(visible, columns))
         return self._expected[id(visible)][1]
@@ -407,6 +417,8 @@ class Recorder:
     def require_finite(self) -> None:
         """Refuse NaN and infinity, naming the first layer and head that has one."""
         for layer, stats in sorted(self.layers.items()):
+            if _finite(stats):
+                continue
             heads = _broken_heads(stats, self.batch.valid)
             if len(heads):
                 raise ExactnessError(
@@ -414,6 +426,12 @@ class Recorder:
                     next_step="look for NaN or overflow in the weights or activations; "
                     "float16 overflows where bfloat16 or float32 does not",
                 )
+
+
+def _finite(stats: LayerStats) -> bool:
+    """Whether nothing in it is NaN or infinite, padding included: a sum of them shows."""
+    parts = (stats.given, stats.carried, stats.received, *stats.per_query.values())
+    return all(isfinite(float(x.sum())) for x in parts if x is not None)
 
 
 def _broken_heads(stats: LayerStats, valid: torch.Tensor) -> torch.Tensor:

@@ -83,8 +83,9 @@ def _wrapper(module: torch.nn.Module) -> Callable[[Any], Any] | None:
     if kind.__name__.endswith("RotaryEmbedding"):
         return _on_one_thread
     pointwise = kind.__module__ in ("transformers.activations", "torch.nn.modules.activation")
-    learned = next(module.parameters(), None) is not None  # attention among them
-    if not pointwise or learned or "Softmax" in kind.__name__:
+    if not pointwise or "Softmax" in kind.__name__:
+        return None
+    if next(module.parameters(), None) is not None:  # learned, attention among them
         return None
     return _in_pieces(own_grain="GELU" in kind.__name__.upper())
 
