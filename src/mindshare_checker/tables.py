@@ -23,7 +23,7 @@ NO_NUMBER = "the table has no such number"
 NO_MEASURE = "it is not said which measure"
 NO_CLASS = "it is not said which token class"
 _MEASURE_WORDS = {  # of sentences and alt texts → the measure that numbers near them are of
-    "the compared classes' attention": "share",
+    "share of attention": "share",
     "the average token": "lift",
     "looked at": "mass",
     "carried": "contribution",

@@ -192,8 +192,8 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                one = "the old attention times one factor per query"
-                yield Sentence(f"In {at}, {one} explains over {MOSTLY} of the new one (R²).")
+                one = "scaling each token's old attention by one factor"
+                yield Sentence(f"In {at}, {one} explains over {MOSTLY} of its new attention (R²).")
 
     def factor_against_retained(self) -> Sentence:
         """By problem, in the layer of the source; the source's theory says that they are one."""
@@ -209,13 +209,10 @@ class _Findings:
         )
         number = self._paired(both, ("factor",), "retained", "factor")
         side = evidence.beyond(number, 0.0, comparisons=2 * len(COMPARED))
-        claims = {1: "is above", -1: "is below", 0: "does not differ significantly from"}
-        claim = claims[side] if number.has_interval else "is compared with"
-        difference = value(number, "factor", sign=True)
-        factor = "the factor by which the run scales the old attention"
-        text = f"In layer {FIRST}, {factor} {claim} {KEPT}"
-        text = f"{text}: {difference}."
-        return Sentence(text, (number,))
+        claims = {1: "more than", -1: "less than", 0: "an amount not significantly different from"}
+        claim = claims[side] if number.has_interval else "an amount, compared with"
+        scales = f"In layer {FIRST}, the run scales old attention by {claim} {KEPT}"
+        return Sentence(f"{scales}: {value(number, 'factor', sign=True)}.", (number,))
 
 
 # The run hidden. What later tokens compute no longer depends on the run, and yet they stand 55

@@ -69,6 +69,7 @@ class Fact:
     rivals: tuple[tuple[Place, ...], ...] = ()  # of each extreme: what it can't be told from
     test: Test | None = None
     usual: bool = True  # of labels: drawn from the usual thresholds
+    among: tuple[str, ...] = ()  # the classes that a share is of
 
     @property
     def farthest(self) -> tuple[Place, Number]:
@@ -97,7 +98,10 @@ def facts_of(numbers: Numbers) -> list[Fact]:
         return _insertion_facts(numbers)
     if numbers.measure in EFFECTS:
         return _effect_facts(numbers) if numbers.has_intervals else []
-    return _class_facts(numbers) if numbers.has_intervals else []
+    facts = _class_facts(numbers) if numbers.has_intervals else []
+    if numbers.measure == "share":
+        facts = [replace(fact, among=tuple(numbers.named)) for fact in facts]
+    return facts
 
 
 def claims(facts: Sequence[Fact]) -> list[Fact]:

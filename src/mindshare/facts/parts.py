@@ -102,6 +102,11 @@ class _Reading:
     labels: Labels
     texts: Mapping[str, str]
 
+    def called(self, other: _Reading) -> str:
+        """How to speak of another one beside this: texts that differ are wordings."""
+        wording = "" if self.texts == other.texts else "wording "
+        return f"{wording}{_quoted(other.label)}"
+
     @property
     def lifts(self) -> dict[str, float]:
         return {part: self.lift[part].value for part in self.labels if part in self.lift}
@@ -124,7 +129,7 @@ def part_sentences(
     first, *others = readings
     found = [sentence for other in others for sentence in _compared(first, other)]
     for reading in readings:
-        lead = f"in {_quoted(reading.label)}, " if others else ""
+        lead = f"in {first.called(reading)}, " if others else ""
         words = ("least",) if others else ("least", "most")
         found += [Sentence(lead + s, s.numbers) for s in _extremes(reading, words)]
     if not others:
@@ -143,14 +148,15 @@ def _by_series(table: pa.Table, name: str) -> dict[str, Row]:
 
 def _extremes(reading: _Reading, words: Sequence[str]) -> Iterator[Sentence]:
     lifts = reading.lifts
+    among = f"of {len(lifts)} parts, " if len(lifts) > 2 else ""
     for word in words if len(lifts) > 1 else ():
         parts, claim = extreme(lifts, word), extreme_claim(lifts, reading.labels, word)
         got, due, lift = (row[parts[0]] for row in (reading.mass, reading.even, reading.lift))
         if len(parts) == 1:
-            text = f"{claim}: {percent(got.value)}, {_spread(due)}"
+            text = f"{among}{claim}: {percent(got.value)}, {_spread(due)}"
             yield Sentence(text, [got, due])
         else:
-            yield Sentence(f"{claim}: {times(lift.value)} times their even share", [lift])
+            yield Sentence(f"{among}{claim}: {times(lift.value)} times their even share", [lift])
         if len(parts) == len(lifts):
             return
 
@@ -190,13 +196,11 @@ def _compared(a: _Reading, b: _Reading) -> Iterator[Sentence]:
 
 def _reworded(part: str, more: int, a: _Reading, b: _Reading) -> Sentence:
     numbers = [a.even[part], b.even[part]]
-    ends = [
-        f"{percent(n.value)} in {_quoted(r.label)}" for n, r in zip(numbers, (a, b), strict=True)
-    ]
+    ends = f"{percent(numbers[0].value)} in {b.called(a)} and {percent(numbers[1].value)} in"
     others = f", and {count(more, 'more part')}" if more else ""
     name = _quoted(a.labels[part])
-    text = f"the text of {name} differs{others}; its length alone would earn it {', '.join(ends)}"
-    return Sentence(text, numbers)
+    text = f"the text of {name} differs{others}; an even spread would give it {ends}"
+    return Sentence(f"{text} {_quoted(b.label)}", numbers)
 
 
 def _only(reading: _Reading, parts: Sequence[str]) -> Sentence:

@@ -19,6 +19,7 @@ from mindshare.facts.words import (
     inserted,
     listed,
     name,
+    names,
     phrase,
     single,
     value,
@@ -27,6 +28,8 @@ from mindshare.facts.words import (
     written,
 )
 from mindshare.measures import MEASURES
+
+FEW_CLASSES = 3  # that are named where a share is of their attention
 
 
 class Sentence(str):
@@ -54,11 +57,22 @@ def _form(form: Callable[[Fact], Sentence]) -> Callable[[Fact], Sentence]:
 def sentence(fact: Fact, *, several: bool = False) -> Sentence:
     """A fact in words; with `several` models, the one it is about is named."""
     text = FORMS[fact.kind](fact)
+    text = Sentence(f"{_of_what(fact)}{text}", text.numbers)
     subject, model = fact.subject, name(fact.subject.model)
     between_models = subject.against and (subject.condition is None or fact.kind == "models")
     words = f"{model}: {text}" if several and not between_models else text
     capital = words if words.startswith(model) else words[0].upper() + words[1:]
     return Sentence(f"{capital}.", text.numbers)
+
+
+def _of_what(fact: Fact) -> str:
+    """`among hash and star, ` before what is said of a share."""
+    if fact.subject.measure != "share":
+        return ""
+    classes = f"the {len(fact.among)} compared classes" if fact.among else "the compared classes"
+    if 0 < len(fact.among) <= FEW_CLASSES:
+        classes = names(fact.among)
+    return f"among {classes}, "
 
 
 _BEHIND = {  # the number and its unit: of what
@@ -68,10 +82,9 @@ _BEHIND = {  # the number and its unit: of what
     "peak_ratio": " its level before",
     "entropy_change": " of entropy",
     "retained": " of later tokens' attention",
-    "affine_r2": " of the new one (R²)",
+    "affine_r2": " of its new attention (R²)",
     "delta_logit": " logits",
     "kl": " of divergence",
-    "divergence": " of divergence",
     "flip": " of the prompts",
 }
 
@@ -148,8 +161,8 @@ def _change(fact: Fact) -> Sentence:
     elif subject.measure == "mass":
         claim = f"{b} looks {more} at {tokens} tokens than {a}"
     elif subject.measure == "share":
-        share = f"a {'larger' if fact.side > 0 else 'smaller'} share"
-        claim = f"of the compared classes' attention, {b} gives {tokens} {share} than {a}"
+        share = f"a {'larger' if fact.side > 0 else 'smaller'} share of attention"
+        claim = f"{b} gives {tokens} {share} than {a}"
     elif subject.measure in _HIDING:  # a loss is a number below 0
         (lowers, _), of = _HIDING[subject.measure]
         further = "more" if (fact.side > 0) == (lowers == "changes") else "less"
@@ -159,7 +172,7 @@ def _change(fact: Fact) -> Sentence:
         return Sentence(f"{claim}: {_size(number, subject.measure, sign=True)}", (number,))
     else:
         claim = f"{_what(subject)} is {higher} in {b} than in {a}"
-    size = _farthest(fact, "largest of these", sign=True)
+    size = _farthest(fact, "largest" if fact.among else "largest of these", sign=True)
     few = ""
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
@@ -192,7 +205,9 @@ def _not_significant(fact: Fact) -> Sentence:
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
     largest = max(fact.numbers, key=lambda number: number.detectable_family or 0.0)
-    if subject.measure in ("mass", "share") and (largest.detectable_family or 0.0) > 1:
+    if subject.measure == "share":  # which takes many words already
+        return Sentence(text)
+    if subject.measure == "mass" and (largest.detectable_family or 0.0) > 1:
         return Sentence(text)  # more than there is: nothing could have been found
     unit = UNITS.get(subject.measure, "") + _BEHIND.get(subject.measure, "")
     size = f"{single(largest.detectable_family or 0.0)}{unit}"
@@ -289,7 +304,7 @@ def _lead(fact: Fact) -> Sentence:
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
     claim = f"of the token classes, {token_class} gets the {most}"
     if fact.subject.measure == "share":
-        claim = f"{token_class} gets the largest share of the compared classes' attention"
+        claim = f"{token_class} gets the largest share of attention"
     return Sentence(f"{claim}{_at(fact)}{size}", size.numbers)
 
 
@@ -312,7 +327,7 @@ def _ignored(fact: Fact) -> Sentence:
 def for_a_paper(fact: Fact) -> Sentence:
     """A change between models with n, interval and test, to be copied as it is."""
     subject, (place, number) = fact.subject, fact.farthest
-    claim = str(_change(replace(fact, places=(place,), numbers=(number,))))
+    claim = _of_what(fact) + _change(replace(fact, places=(place,), numbers=(number,)))
     claim, _, _ = claim.rpartition(": ")
     test = "max-T" if fact.test and fact.test.name == "max-T" else "test,"
     size = f"{_size(number, subject.measure, sign=True)}, n = {number.n_prompts:,}"
@@ -376,25 +391,23 @@ def _models(fact: Fact) -> Sentence:
 _LABELS = {  # what a head with this label does
     "smoothed": "spreading attention over more tokens",
     "sharpened": "gathering attention on fewer tokens",
-    "amplified": "the same pattern with more attention",
-    "damped": "the same pattern with less attention",
+    "amplified": "paying more attention in the same pattern",
+    "damped": "paying less attention in the same pattern",
     "reconfigured": "attending to other tokens of the prompt",
 }
 
 
 @_form
 def _labels(fact: Fact) -> Sentence:
-    inserting = f"inserting {inserted(fact.subject.condition)} changes"
+    inserting = f"inserting {inserted(fact.subject.condition)} clearly changes"
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
     if not changed:
         return Sentence(f"{inserting} none of {fact.of} heads")
     heads, first = sum(int(n.value) for n in changed), changed[0]
-    many = f"{first.value:.0f} {'is' if first.value == 1 else 'are'}"
-    if heads == first.value:
-        many = "it is" if heads == 1 else "all are"
-    most = f"{many} {first.label}, {_LABELS[first.label or '']}"
-    beyond = "by a fifth or more" if fact.usual else "beyond the set thresholds"
-    return Sentence(f"{inserting} {heads} of {fact.of} heads {beyond}; {most}", changed)
+    many = "all" if heads == first.value else f"{first.value:.0f}"
+    most = f"{many} of these by {_LABELS[first.label or '']} ({first.label})"
+    beyond = "" if fact.usual else ", by the set thresholds"
+    return Sentence(f"{inserting} {heads} of {fact.of} heads{beyond}; {most}", changed)
 
 
 @_form
@@ -406,7 +419,8 @@ def _retained(fact: Fact) -> Sentence:
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    explained = f"the old attention times one factor per query explains {_size(whole, 'affine_r2')}"
+    scaling = "scaling each token's old attention by one factor"
+    explained = f"{scaling} explains {_size(whole, 'affine_r2')}"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
     return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))
 

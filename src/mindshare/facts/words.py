@@ -29,10 +29,10 @@ ASKED = {  # query sets; others are called by their own words
 }
 _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class of tokens
     "mass": "attention to {} tokens",
-    "share": "the share of {} in the compared classes' attention",
+    "share": "the share of attention to {}",
     "density": "attention per {} token",
     "expected": "what an even spread of attention would give {} tokens",
-    "lift": "relative attention per {} token",
+    "lift": "attention per {} token, compared with the average token,",
     "contribution": "the part of the heads' output that comes from {} tokens",
     "entropy": "the entropy of attention",
     "first_token": "attention to the first token",
@@ -43,7 +43,7 @@ _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class 
     "amplitude": "attention on the original tokens",
     "shape": "the likeness to the pattern before",
     "retained": "attention not given to inserted tokens",
-    "divergence": "the attention shift within the prompt",
+    "divergence": "the shift of attention within the prompt (0 to 1)",
     "affine_r2": "the part of attention explained by rescaling",
     "weight_evenness": "the evenness of attention over the inserted tokens",
     "value_evenness": "the likeness of the inserted tokens' value vectors",
