@@ -203,7 +203,7 @@ def _answer(asked: pa.Table, key: Key, middle: range) -> Sentence:
     answer = sentence(facts[0] if facts else contrasted(key, numbers.cells[key]))
     starts_with_name = answer.startswith(key.model)
     text = answer if starts_with_name else answer[0].lower() + answer[1:]
-    return Sentence(f"In the mean of layers {layer_ranges(middle)}, {text}", answer.numbers)
+    return Sentence(f"Averaged over layers {layer_ranges(middle)}, {text}", answer.numbers)
 
 
 # Figures.

@@ -272,8 +272,8 @@ def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list
         at = wheres([(layer, None) for layer in layers], difference.num_rows)
         hiding = f"hiding the inserted tokens brings attention {words} what it was without them"
         lines += [f"In {at}, {hiding}."] if layers else []
-    left = "later tokens still stand further from the first ones"
-    return [*lines, f"What hiding the inserted tokens leaves is the effect of distance: {left}."]
+    left = "tokens after them stand further from those before"
+    return [*lines, f"With the inserted tokens hidden, only distance is left: {left}."]
 
 
 def divergences(

@@ -26,11 +26,11 @@ def test_what_gets_the_most_is_not_called_well_read() -> None:
         tables(m=one | {"first-token": (0.3, 0.01)}), LABELS, {"m": dict.fromkeys(LABELS, "")}
     )[:2]
     assert (
-        least == "Of 3 parts, “user” is read least for its length: 3.0\u00a0%, "
+        least == "Of 3 parts, “user” is read least for its length: 3.0\u00a0% of attention; "
         "an even spread would give 13\u00a0%."
     )
     assert (
-        most == "Of 3 parts, “Rule” is read most for its length: 4.0\u00a0%, "
+        most == "Of 3 parts, “Rule” is read most for its length: 4.0\u00a0% of attention; "
         "an even spread would give 4.0\u00a0%."
     )
 

@@ -106,7 +106,7 @@ def test_a_mean_that_is_not_significant_after_correction_says_so() -> None:
 
     key, test = Key("amplitude", "m", condition="x"), Tested("intervals", 6)
     near = Fact("level", key, 0, (OVERALL,), (Number(0.98, 0.96, 0.99, 12),), 1, test=test)
-    assert "corrected for all" in sentence(near)
+    assert "after correction; uncorrected: 0.98" in sentence(near)
     over = Fact("level", key, 0, (OVERALL,), (Number(0.98, 0.96, 1.01, 12),), 1, test=test)
     assert "correction" not in sentence(over)
 

@@ -94,7 +94,7 @@ def test_the_study_says_what_changed(folder: Path) -> None:
     from mindshare_recipes.building_blocks import run_study
 
     said = run_study("smollm2", "smollm2-phys", out=folder / "study", n=18)
-    assert any("In the mean of layers 17–21, " in sentence for sentence in said)
+    assert any("Averaged over layers 17–21, " in sentence for sentence in said)
     pictures = {file.stem for file in (folder / "study").glob("*.png")}
     assert pictures == {
         "shares",

@@ -83,7 +83,7 @@ def test_the_answer_is_made_from_the_numbers(ran: tuple[Path, list[str]]) -> Non
     place, said = ran
     rows = pq.read_table(place / "in_the_middle.parquet").to_pylist()
     (maps,) = [row for row in rows if row["class"] == "maps"]
-    assert said[1].startswith("In the mean of layers 2, ")
+    assert said[1].startswith("Averaged over layers 2, ")
     (number,) = said[1].numbers  # type: ignore[attr-defined]
     assert (number.value, number.low) == (maps["difference"], maps["low"])
 
@@ -187,7 +187,7 @@ def test_a_planted_change_is_told_where_it_is() -> None:
     method, answer, *rest = said(24, star=0.2)
     assert "24 held-out maps" in method
     assert answer.startswith(
-        "In the mean of layers 2–3, attention to maps tokens is nearly the same"
+        "Averaged over layers 2–3, attention to maps tokens is nearly the same"
     )
     (star,) = [s for s in rest if " star " in s]
     assert star.startswith("tuned looks more at star tokens than base in layers 2–3")
@@ -198,8 +198,8 @@ def test_maps_that_get_more() -> None:
     _, answer, *rest = said(12, maps=0.2)
     assert "tuned looks more at maps tokens than base: +0.2" in answer
     layers, heads = [s for s in rest if " maps " in s]
-    assert "in layers 2–3; largest of these in layer" in layers
-    assert "in 6 of 12 heads; largest of these in layer" in heads
+    assert "in layers 2–3; largest difference in layer" in layers
+    assert "in 6 of 12 heads; largest difference in layer" in heads
     for sentence in (answer, layers, heads):
         (number,) = sentence.numbers  # type: ignore[attr-defined]
         assert number.value == pytest.approx(0.2, abs=0.03)

@@ -136,7 +136,7 @@ def test_layers_are_named_by_their_intervals() -> None:
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    less = "6 of 6 heads; all of these by paying less attention in the same pattern (damped)"
+    less = "6 of 6 heads by a fifth or more in level, peak or pattern; all of these “damped”"
     assert sum(less in sentence for sentence in said) == 2
 
 
@@ -193,5 +193,5 @@ def test_the_hidden_run_is_drawn_and_said(small: LoadedModel, inserted: Chart) -
     rows = chart.tables["by_layer_hidden"].to_pylist()
     assert [row["condition"] for row in rows][::2] == ["/ ×9", "/ ×9, hidden"]
     assert "9 copies of “/” hidden from later tokens" in said[0]
-    assert said[-1].startswith("What hiding the inserted tokens leaves")
+    assert said[-1].startswith("With the inserted tokens hidden")
     assert all(len(sentence.split()) <= 25 for sentence in said)

@@ -148,12 +148,13 @@ def _by_series(table: pa.Table, name: str) -> dict[str, Row]:
 
 def _extremes(reading: _Reading, words: Sequence[str]) -> Iterator[Sentence]:
     lifts = reading.lifts
-    among = f"of {len(lifts)} parts, " if len(lifts) > 2 else ""
+    among = f"of {len(lifts)} parts, "
     for word in words if len(lifts) > 1 else ():
         parts, claim = extreme(lifts, word), extreme_claim(lifts, reading.labels, word)
         got, due, lift = (row[parts[0]] for row in (reading.mass, reading.even, reading.lift))
         if len(parts) == 1:
-            text = f"{among}{claim}: {percent(got.value)}, {_spread(due)}"
+            beside = ", though below its even share" if word == "most" and lift.value < 1 else ""
+            text = f"{among}{claim}{beside}: {percent(got.value)} of attention; {_spread(due)}"
             yield Sentence(text, [got, due])
         else:
             yield Sentence(f"{among}{claim}: {times(lift.value)} times their even share", [lift])

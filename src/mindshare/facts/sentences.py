@@ -82,10 +82,21 @@ _BEHIND = {  # the number and its unit: of what
     "peak_ratio": " its level before",
     "entropy_change": " of entropy",
     "retained": " of later tokens' attention",
-    "affine_r2": " of its new attention (R²)",
+    "affine_r2": " of its new attention (R²) over all layers",
     "delta_logit": " logits",
     "kl": " of divergence",
     "flip": " of the prompts",
+}
+
+
+_CHANGED = {  # what a number is times → what a change of it is a part of
+    " times its level": " of its level",
+    " times the average token": " of the average token's attention",
+}
+_THAN = {  # what one insertion does more, or less, than another
+    "amplitude": "leaves {} attention on the original tokens",
+    "retained": "leaves the rest of the prompt {} attention",
+    "divergence": "redistributes attention among the original tokens {}",
 }
 
 
@@ -95,7 +106,12 @@ def _what(subject: Key) -> str:
 
 def _size(number: Number, measure: str, **how: bool) -> str:
     text = value(number, measure, behind=_BEHIND.get(measure, ""), **how)
-    return text.replace(" times its level", " of its level") if how.get("sign") else text
+    text = text.replace(" per token", " of all attention") if measure == "density" else text
+    if not how.get("sign"):
+        return text
+    for times, of in _CHANGED.items():
+        text = text.replace(times, of)
+    return text
 
 
 def _given(subject: Key) -> str:
@@ -115,7 +131,7 @@ def _at(fact: Fact) -> str:
 
 
 def _first(fact: Fact, claim: str) -> str:
-    """`in layer 0, …`: behind two insertions, the place would seem to be that of the second."""
+    """`in layer 0, …`: where the place behind the claim would seem to be that of its last words."""
     return f"{_at(fact).removeprefix(' ')}, {claim}" if _at(fact) else claim
 
 
@@ -156,6 +172,8 @@ def _change(fact: Fact) -> Sentence:
     (b, a), tokens = _two(subject), name(subject.token_class)
     if subject.measure == "weight_evenness":
         claim = f"attention is spread {more} evenly over {b} than over {a} (evenness 0 to 1)"
+    elif subject.condition is not None and subject.measure in _THAN:
+        claim = f"inserting {b} {_THAN[subject.measure].format(more)} than {a}"
     elif subject.condition is not None:
         claim = f"{_what(subject)} is {higher} after inserting {b} than after {a}"
     elif subject.measure == "mass":
@@ -172,7 +190,7 @@ def _change(fact: Fact) -> Sentence:
         return Sentence(f"{claim}: {_size(number, subject.measure, sign=True)}", (number,))
     else:
         claim = f"{_what(subject)} is {higher} in {b} than in {a}"
-    size = _farthest(fact, "largest" if fact.among else "largest of these", sign=True)
+    size = _farthest(fact, "largest difference", sign=True)
     few = ""
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
@@ -214,7 +232,7 @@ def _not_significant(fact: Fact) -> Sentence:
     return Sentence(f"{text}; a difference of {size} would probably show", (largest,))
 
 
-_CORRECTED = ", corrected for all comparisons"
+_CORRECTED = " after correction; uncorrected"  # for all comparisons: what follows is the number
 
 
 def _around(number: Number, middle: float) -> bool:
@@ -273,7 +291,7 @@ def _effect(fact: Fact) -> Sentence:
     verbs, of = _HIDING[fact.subject.measure]
     does = f"{verbs[fact.side > 0]} {of}"
     if not fact.side:
-        corrected = "" if _around(fact.farthest[1], 0.0) else _CORRECTED
+        corrected = "" if _around(fact.farthest[1], 0.0) else " after correction"
         does = f"has no significant effect on {of}{corrected}"
     most = "largest of these" if fact.side else "largest effect"
     size = _farthest(fact, most, sign=verbs[0] != verbs[1])
@@ -302,10 +320,10 @@ def _largest_effect(fact: Fact) -> Sentence:
 def _lead(fact: Fact) -> Sentence:
     token_class, size = name(fact.subject.token_class), _farthest(fact, "highest of these")
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
-    claim = f"of the token classes, {token_class} gets the {most}"
+    claim = f"{token_class} gets the {most} of the token classes"
     if fact.subject.measure == "share":
         claim = f"{token_class} gets the largest share of attention"
-    return Sentence(f"{claim}{_at(fact)}{size}", size.numbers)
+    return Sentence(f"{_first(fact, claim)}{size}", size.numbers)
 
 
 @_form
@@ -389,25 +407,28 @@ def _models(fact: Fact) -> Sentence:
 
 
 _LABELS = {  # what a head with this label does
-    "smoothed": "spreading attention over more tokens",
-    "sharpened": "gathering attention on fewer tokens",
-    "amplified": "paying more attention in the same pattern",
-    "damped": "paying less attention in the same pattern",
-    "reconfigured": "attending to other tokens of the prompt",
+    "smoothed": "attention on more tokens",
+    "sharpened": "attention on fewer tokens",
+    "amplified": "more attention, same pattern",
+    "damped": "less attention, same pattern",
+    "reconfigured": "attention on other tokens",
 }
+
+
+_BEYOND = "beyond the set thresholds of level, peak or pattern"
 
 
 @_form
 def _labels(fact: Fact) -> Sentence:
-    inserting = f"inserting {inserted(fact.subject.condition)} clearly changes"
+    inserting = f"inserting {inserted(fact.subject.condition)} changes"
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
     if not changed:
         return Sentence(f"{inserting} none of {fact.of} heads")
     heads, first = sum(int(n.value) for n in changed), changed[0]
     many = "all" if heads == first.value else f"{first.value:.0f}"
-    most = f"{many} of these by {_LABELS[first.label or '']} ({first.label})"
-    beyond = "" if fact.usual else ", by the set thresholds"
-    return Sentence(f"{inserting} {heads} of {fact.of} heads{beyond}; {most}", changed)
+    most = f"{many} of these “{first.label}” ({_LABELS[first.label or '']})"
+    beyond = "by a fifth or more in level, peak or pattern" if fact.usual else _BEYOND
+    return Sentence(f"{inserting} {heads} of {fact.of} heads {beyond}; {most}", changed)
 
 
 @_form
