@@ -184,7 +184,7 @@ def finding(summary: Summary) -> str:
     """What the table of the map says, in words."""
     space = summary.mean("space")
     side = "more" if (space.lift or 0) > 1 else "less"
-    sizes = f"{100 * space.mass:.0f} % instead of {100 * (space.expected or 0):.0f} %"
+    sizes = f"{100 * space.mass:.0f} % of attention, not {100 * (space.expected or 0):.0f} %"
     what = f"whitespace gets {side} attention than an even spread would give it"
     return f"In the prompt with the map, {what}: {sizes}."
 

@@ -192,8 +192,8 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                one = "scaling each token's old attention by one factor"
-                yield Sentence(f"In {at}, {one} explains over {MOSTLY} of its new attention (R²).")
+                fits = "each token's new attention fits its old times one factor"
+                yield Sentence(f"In {at}, {fits} with R² over {MOSTLY}.")
 
     def factor_against_retained(self) -> Sentence:
         """By problem, in the layer of the source; the source's theory says that they are one."""
@@ -261,11 +261,12 @@ def with_run_hidden(loaded: LoadedModel, chart: Chart) -> tuple[Chart, list[str]
 def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list[str]:
     """What is left of the change, and the layers where hiding takes something of it away."""
     seen, unseen = (Number.from_row(row, "mean") for row in overall.to_pylist())
-    sizes = f"{value(unseen, 'divergence')} instead of {value(seen, 'divergence', interval=False)}"
-    text = f"With {insertion_words(run)} hidden from later tokens, attention still changes"
-    lines: list[str] = [
-        Sentence(f"{text}: Jensen–Shannon divergence {sizes}.", (unseen, seen)),
-    ]
+    hidden = value(unseen, "divergence", behind=" of JS divergence")
+    text = (
+        f"With {insertion_words(run)} hidden from later tokens, attention still shifts by {hidden}"
+    )
+    visible = value(seen, "divergence", interval=False)
+    lines: list[str] = [Sentence(f"{text}; with them in sight, by {visible}.", (unseen, seen))]
     for side, words in ((-1, "closer to"), (1, "further from")):
         rows = [r for r in difference.to_pylist() if r["difference"] * side > 0]
         layers = [r["layer"] for r in rows if evidence.differs(Number.from_row(r, "difference"))]

@@ -129,8 +129,8 @@ def test_findings_of_an_insertion_name_models_and_conditions() -> None:
     found = insertion_findings(insertion_tables(made, ("x", "y")), top={"B": [(0, 1)]})
     assert len(found) == 2 * 2 * 4 + 1
     assert all(one.startswith(("“A”: ", "B: ")) for one in found)
-    assert sum("inserting x" in one for one in found) == 9
-    assert found[-1].endswith("(JS divergence) is largest in layer 0, head 1.")
+    assert sum("inserting x" in one or "with x" in one for one in found) == 9
+    assert found[-1].endswith("the original tokens is largest in layer 0, head 1.")
 
 
 def test_tokens_without_a_partner_are_counted() -> None:

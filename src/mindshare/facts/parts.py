@@ -197,11 +197,12 @@ def _compared(a: _Reading, b: _Reading) -> Iterator[Sentence]:
 
 def _reworded(part: str, more: int, a: _Reading, b: _Reading) -> Sentence:
     numbers = [a.even[part], b.even[part]]
-    ends = f"{percent(numbers[0].value)} in {b.called(a)} and {percent(numbers[1].value)} in"
-    others = f", and {count(more, 'more part')}" if more else ""
+    one, two = (percent(number.value) for number in numbers)
+    others = f", like {count(more, 'more part')}," if more else ""
     name = _quoted(a.labels[part])
-    text = f"the text of {name} differs{others}; an even spread would give it {ends}"
-    return Sentence(f"{text} {_quoted(b.label)}", numbers)
+    text = f"{name}{others} is not the same text: by its length alone it would get"
+    ends = f"{one} of attention in {b.called(a)} and {two} in {_quoted(b.label)}"
+    return Sentence(f"{text} {ends}", numbers)
 
 
 def _only(reading: _Reading, parts: Sequence[str]) -> Sentence:

@@ -6,12 +6,14 @@ states, each with its cell. Whether something is so was decided in `find`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mindshare.facts.cells import OVERALL, Key, Number
 from mindshare.facts.find import Fact
 from mindshare.facts.words import (
+    HIDDEN,
     SIGNED,
     UNITS,
     count,
@@ -77,21 +79,22 @@ def _of_what(fact: Fact) -> str:
 
 _BEHIND = {  # the number and its unit: of what
     "mass": " of all attention",
-    "lift": " the average token",
+    "lift": " the average token's",
     "amplitude": " its level before",
     "peak_ratio": " its level before",
     "entropy_change": " of entropy",
     "retained": " of later tokens' attention",
-    "affine_r2": " of its new attention (R²) over all layers",
+    "affine_r2": " averaged over layers",
     "delta_logit": " logits",
     "kl": " of divergence",
+    "divergence": " of JS divergence",
     "flip": " of the prompts",
 }
 
 
 _CHANGED = {  # what a number is times → what a change of it is a part of
     " times its level": " of its level",
-    " times the average token": " of the average token's attention",
+    " times the average token's": " of the average token's",
 }
 _THAN = {  # what one insertion does more, or less, than another
     "amplitude": "leaves {} attention on the original tokens",
@@ -105,7 +108,8 @@ def _what(subject: Key) -> str:
 
 
 def _size(number: Number, measure: str, **how: bool) -> str:
-    text = value(number, measure, behind=_BEHIND.get(measure, ""), **how)
+    behind = "" if how.get("sign") and measure == "divergence" else _BEHIND.get(measure, "")
+    text = value(number, measure, behind=behind, **how)
     text = text.replace(" per token", " of all attention") if measure == "density" else text
     if not how.get("sign"):
         return text
@@ -123,7 +127,10 @@ def _two(subject: Key) -> tuple[str, str]:
     """What is compared: two insertions, or two models."""
     if subject.condition is None:
         return name(subject.model), name(subject.against)
-    return inserted(subject.condition), inserted(subject.against)
+    b, a = inserted(subject.condition), inserted(subject.against)
+    if HIDDEN in b and HIDDEN not in a:
+        a = f"{a} in sight"
+    return b, a
 
 
 def _at(fact: Fact) -> str:
@@ -138,7 +145,8 @@ def _first(fact: Fact, claim: str) -> str:
 def _nowhere(fact: Fact) -> str:
     """Behind a `not`, which "in all layers" would leave open: not in all, or not in any?"""
     if len(fact.places) < fact.of or fact.of < 2:
-        return _at(fact)
+        at = " at " if fact.subject.measure in _HIDING else " in "  # what is hidden, not what is so
+        return _at(fact).replace(" in ", at, 1)
     noun = "head" if any(head is not None for _, head in fact.places) else "layer"
     return f" in either {noun}" if fact.of == 2 else f" in any of {fact.of} {noun}s"
 
@@ -173,7 +181,7 @@ def _change(fact: Fact) -> Sentence:
     if subject.measure == "weight_evenness":
         claim = f"attention is spread {more} evenly over {b} than over {a} (evenness 0 to 1)"
     elif subject.condition is not None and subject.measure in _THAN:
-        claim = f"inserting {b} {_THAN[subject.measure].format(more)} than {a}"
+        claim = f"inserting {b} {_THAN[subject.measure].format(more)} than inserting {a}"
     elif subject.condition is not None:
         claim = f"{_what(subject)} is {higher} after inserting {b} than after {a}"
     elif subject.measure == "mass":
@@ -213,13 +221,14 @@ def _equivalent(fact: Fact) -> Sentence:
 def _not_significant(fact: Fact) -> Sentence:
     subject, (b, a) = fact.subject, _two(fact.subject)
     between = f"between {'inserting ' if subject.condition else ''}{b} and {a}"
-    text = f"{_what(subject)} does not differ significantly {between}{_nowhere(fact)}"
+    says = f"{_what(subject)} does not differ significantly"
+    text = f"{says} {between}{_nowhere(fact)}"
     if len(fact.numbers) == 1:
         (number,) = fact.numbers
-        corrected = "" if _around(number, 0.0) else _CORRECTED
-        return Sentence(
-            f"{text}{corrected}: {_size(number, subject.measure, sign=True)}", (number,)
-        )
+        size = _size(number, subject.measure, sign=True)
+        if _around(number, 0.0):
+            return Sentence(f"{text}: {size}, first minus second", (number,))
+        return Sentence(f"{says} after correction {between}{_nowhere(fact)}: {size}", (number,))
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
     largest = max(fact.numbers, key=lambda number: number.detectable_family or 0.0)
@@ -320,10 +329,10 @@ def _largest_effect(fact: Fact) -> Sentence:
 def _lead(fact: Fact) -> Sentence:
     token_class, size = name(fact.subject.token_class), _farthest(fact, "highest of these")
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
-    claim = f"{token_class} gets the {most} of the token classes"
+    claim = _first(fact, f"of all token classes {token_class} gets the {most}")
     if fact.subject.measure == "share":
-        claim = f"{token_class} gets the largest share of attention"
-    return Sentence(f"{_first(fact, claim)}{size}", size.numbers)
+        claim = f"{token_class} gets the largest share of attention{_at(fact)}"
+    return Sentence(f"{claim}{size}", size.numbers)
 
 
 @_form
@@ -406,29 +415,27 @@ def _models(fact: Fact) -> Sentence:
     return Sentence(text, (high, low))
 
 
-_LABELS = {  # what a head with this label does
-    "smoothed": "attention on more tokens",
-    "sharpened": "attention on fewer tokens",
-    "amplified": "more attention, same pattern",
-    "damped": "less attention, same pattern",
-    "reconfigured": "attention on other tokens",
+_LABELS = {  # what happens in a head with this label, by the usual thresholds: 1.2 and 1 / 1.2
+    "smoothed": "attention spreads out and its highest peak falls by at least a sixth",
+    "sharpened": "attention gathers and its highest peak rises by at least a fifth",
+    "amplified": "original tokens get at least a fifth more attention, in the same pattern",
+    "damped": "original tokens get at least a sixth less attention, in the same pattern",
+    "reconfigured": "attention changes its pattern over the original tokens",
 }
-
-
-_BEYOND = "beyond the set thresholds of level, peak or pattern"
+_SIZES = re.compile(r" (?:by )?at least a (?:fifth|sixth)")
 
 
 @_form
 def _labels(fact: Fact) -> Sentence:
-    inserting = f"inserting {inserted(fact.subject.condition)} changes"
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
     if not changed:
-        return Sentence(f"{inserting} none of {fact.of} heads")
-    heads, first = sum(int(n.value) for n in changed), changed[0]
-    many = "all" if heads == first.value else f"{first.value:.0f}"
-    most = f"{many} of these “{first.label}” ({_LABELS[first.label or '']})"
-    beyond = "by a fifth or more in level, peak or pattern" if fact.usual else _BEYOND
-    return Sentence(f"{inserting} {heads} of {fact.of} heads {beyond}; {most}", changed)
+        condition = inserted(fact.subject.condition)
+        return Sentence(f"inserting {condition} changes none of {fact.of} heads")
+    first, others = changed[0], sum(int(n.value) for n in changed[1:])
+    said = _LABELS[first.label or ""] if fact.usual else _SIZES.sub("", _LABELS[first.label or ""])
+    most = f"in {first.value:.0f} of {fact.of} heads {said}"
+    more = f"; {count(others, 'other')} change{'s' * (others == 1)}" if others else ""
+    return Sentence(f"with {inserted(fact.subject.condition)}, {most}{more}", changed)
 
 
 @_form
@@ -440,8 +447,8 @@ def _retained(fact: Fact) -> Sentence:
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    scaling = "scaling each token's old attention by one factor"
-    explained = f"{scaling} explains {_size(whole, 'affine_r2')}"
+    fits = "each token's new attention fits its old times one factor with R²"
+    explained = f"{fits} {_size(whole, 'affine_r2')}"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
     return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))
 

@@ -32,7 +32,7 @@ _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class 
     "share": "the share of attention to {}",
     "density": "attention per {} token",
     "expected": "what an even spread of attention would give {} tokens",
-    "lift": "attention per {} token relative to the average token",
+    "lift": "attention per {} token against the average",
     "contribution": "the part of the heads' output that comes from {} tokens",
     "entropy": "the entropy of attention",
     "first_token": "attention to the first token",
@@ -43,7 +43,7 @@ _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class 
     "amplitude": "attention on the original tokens",
     "shape": "the likeness to the pattern before",
     "retained": "attention not given to inserted tokens",
-    "divergence": "the redistribution of attention among the original tokens (JS divergence)",
+    "divergence": "the redistribution of attention among the original tokens",
     "affine_r2": "the part of attention explained by rescaling",
     "weight_evenness": "the evenness of attention over the inserted tokens",
     "value_evenness": "the likeness of the inserted tokens' value vectors",
@@ -60,6 +60,7 @@ _INSERTED_AT = {
     "between": "between the messages",
     "random": "at a random place",
 }
+HIDDEN = "hidden from later tokens"
 _SIMPLE = re.compile(r"[A-Za-z][\w.+-]*")  # a name that can't be taken for anything else
 
 
@@ -128,7 +129,7 @@ def inserted(condition: str | None) -> str:
     if text == "random sentence":
         said = f"a random sentence of {times} tokens" if times else "a random sentence"
     at = _INSERTED_AT.get(place) or place.replace(":", " ")
-    hidden = "hidden from later tokens" if m["hidden"] else ""
+    hidden = HIDDEN if m["hidden"] else ""
     return " ".join(filter(None, (said, at, hidden)))
 
 

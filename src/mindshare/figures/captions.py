@@ -23,7 +23,17 @@ from mindshare.figures.colours import FAINT, ColourScale
 from mindshare.figures.figure import Figure
 from mindshare.figures.render import printed
 from mindshare.figures.selection import Row, Selection
-from mindshare.figures.theme import BOLD, SCHEMA, TEXT, TITLE, Spec, Style, config, wrapped
+from mindshare.figures.theme import (
+    BOLD,
+    SCHEMA,
+    TEXT,
+    TITLE,
+    Spec,
+    Style,
+    balanced,
+    config,
+    wrapped,
+)
 from mindshare.measures import MEASURES, Measure
 from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, one_based
 
@@ -129,7 +139,7 @@ def _heading(title: str, caption: str, style: Style) -> Spec:
         look = {"fontSize": TEXT, "fontWeight": "normal", "color": FAINT}
         return {"title": {"text": lines, **look, **place}}
     below = {"subtitle": lines} if lines else {}
-    return {"title": {"text": wrapped(title, style.pixels, TITLE * BOLD), **below, **place}}
+    return {"title": {"text": balanced(title, style.pixels, TITLE * BOLD), **below, **place}}
 
 
 # ── captions ──────────────────────────────────────────────────────────────────────────────────────

@@ -185,7 +185,7 @@ class ColourScale:
             "titleLimit": 0,
             "gradientLength": min(GRADIENT, length),
             "gradientThickness": 9,
-            "tickCount": 4,
+            "tickCount": 3 if self.percent else 4,  # labels with a sign are wider
             "offset": 6,
             "labelExpr": written or f"format({shown}, '.3~g')",
         }

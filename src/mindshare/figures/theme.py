@@ -185,6 +185,13 @@ def wrapped(text: str, width: float, size: float = TEXT) -> list[str]:
     return lines
 
 
+def balanced(text: str, width: float, size: float = TEXT) -> list[str]:
+    """As few lines as `wrapped`, of nearly the same length: no word stands on a line alone."""
+    fewest = len(wrapped(text, width, size))
+    narrower = (wrapped(text, width * part / 20, size) for part in range(10, 21))
+    return next(lines for lines in narrower if len(lines) == fewest)
+
+
 # ── Vega-Lite ─────────────────────────────────────────────────────────────────────────────────────
 
 

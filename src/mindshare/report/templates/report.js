@@ -16,7 +16,7 @@
   // Words that were laid out one after the other keep their room where the font is wider.
   const fitWords = (chart) => chart.querySelectorAll("text").forEach((word) => {
     const room = word.__data__?.datum?.room;
-    if (!room || word.getComputedTextLength() <= room) return;
+    if (!room || word.getComputedTextLength() <= room + 0.1) return;
     word.setAttribute("textLength", room);
     word.setAttribute("lengthAdjust", "spacingAndGlyphs");
   });
