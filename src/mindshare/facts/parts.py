@@ -129,7 +129,8 @@ def part_sentences(
     first, *others = readings
     found = [sentence for other in others for sentence in _compared(first, other)]
     for reading in readings:
-        lead = f"in {first.called(reading)}, " if others else ""
+        beside = next((other for other in readings if other is not reading), reading)
+        lead = f"in {beside.called(reading)}, " if others else ""
         words = ("least",) if others else ("least", "most")
         found += [Sentence(lead + s, s.numbers) for s in _extremes(reading, words)]
     if not others:
