@@ -192,7 +192,7 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                fits = "each token's new attention fits its old times one factor"
+                fits = "rescaling each token's old attention reproduces its new one"
                 yield Sentence(f"In {at}, {fits} with R² over {MOSTLY}.")
 
     def factor_against_retained(self) -> Sentence:

@@ -79,7 +79,6 @@ def _of_what(fact: Fact) -> str:
 
 _BEHIND = {  # the number and its unit: of what
     "mass": " of all attention",
-    "lift": " the average token's",
     "amplitude": " its level before",
     "peak_ratio": " its level before",
     "entropy_change": " of entropy",
@@ -94,7 +93,6 @@ _BEHIND = {  # the number and its unit: of what
 
 _CHANGED = {  # what a number is times → what a change of it is a part of
     " times its level": " of its level",
-    " times the average token's": " of the average token's",
 }
 _THAN = {  # what one insertion does more, or less, than another
     "amplitude": "leaves {} attention on the original tokens",
@@ -145,8 +143,7 @@ def _first(fact: Fact, claim: str) -> str:
 def _nowhere(fact: Fact) -> str:
     """Behind a `not`, which "in all layers" would leave open: not in all, or not in any?"""
     if len(fact.places) < fact.of or fact.of < 2:
-        at = " at " if fact.subject.measure in _HIDING else " in "  # what is hidden, not what is so
-        return _at(fact).replace(" in ", at, 1)
+        return _at(fact)
     noun = "head" if any(head is not None for _, head in fact.places) else "layer"
     return f" in either {noun}" if fact.of == 2 else f" in any of {fact.of} {noun}s"
 
@@ -221,14 +218,19 @@ def _equivalent(fact: Fact) -> Sentence:
 def _not_significant(fact: Fact) -> Sentence:
     subject, (b, a) = fact.subject, _two(fact.subject)
     between = f"between {'inserting ' if subject.condition else ''}{b} and {a}"
-    says = f"{_what(subject)} does not differ significantly"
-    text = f"{says} {between}{_nowhere(fact)}"
+    if subject.measure in _HIDING:
+        of = _HIDING[subject.measure][1].removesuffix(" over its best rival")
+        says = f"{_hiding(fact)} has an effect on {of} that does not differ significantly"
+        there = ""
+    else:
+        says, there = f"{_what(subject)} does not differ significantly", _nowhere(fact)
+    text = f"{says} {between}{there}"
     if len(fact.numbers) == 1:
         (number,) = fact.numbers
+        corrected = "" if _around(number, 0.0) else " after correction"  # for all comparisons
         size = _size(number, subject.measure, sign=True)
-        if _around(number, 0.0):
-            return Sentence(f"{text}: {size}, first minus second", (number,))
-        return Sentence(f"{says} after correction {between}{_nowhere(fact)}: {size}", (number,))
+        order = "" if corrected and subject.measure == "share" else ", first minus second"  # long
+        return Sentence(f"{says}{corrected} {between}{there}: {size}{order}", (number,))
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
     largest = max(fact.numbers, key=lambda number: number.detectable_family or 0.0)
@@ -327,7 +329,10 @@ def _largest_effect(fact: Fact) -> Sentence:
 
 @_form
 def _lead(fact: Fact) -> Sentence:
-    token_class, size = name(fact.subject.token_class), _farthest(fact, "highest of these")
+    token_class, size = name(fact.subject.token_class), _farthest(fact, "highest")
+    if fact.subject.measure == "lift":
+        text = size.replace(" times", " times the average token's attention")
+        size = Sentence(text, size.numbers)
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
     claim = _first(fact, f"of all token classes {token_class} gets the {most}")
     if fact.subject.measure == "share":
@@ -416,26 +421,26 @@ def _models(fact: Fact) -> Sentence:
 
 
 _LABELS = {  # what happens in a head with this label, by the usual thresholds: 1.2 and 1 / 1.2
-    "smoothed": "attention spreads out and its highest peak falls by at least a sixth",
-    "sharpened": "attention gathers and its highest peak rises by at least a fifth",
-    "amplified": "original tokens get at least a fifth more attention, in the same pattern",
-    "damped": "original tokens get at least a sixth less attention, in the same pattern",
-    "reconfigured": "attention changes its pattern over the original tokens",
+    "smoothed": "spreads attention out, its highest peak at least a sixth lower,",
+    "sharpened": "gathers attention, its highest peak at least a fifth higher,",
+    "amplified": "gives original tokens at least a fifth more attention, spread as before,",
+    "damped": "gives original tokens at least a sixth less attention, spread as before,",
+    "reconfigured": "changes the pattern of attention on the original tokens",
 }
-_SIZES = re.compile(r" (?:by )?at least a (?:fifth|sixth)")
+_SIZES = re.compile(r" at least a (?:fifth|sixth)")
 
 
 @_form
 def _labels(fact: Fact) -> Sentence:
     changed = [n for n in fact.numbers if n.label not in ("unchanged", "resting", "inactive")]
+    inserting = f"inserting {inserted(fact.subject.condition)}"
     if not changed:
-        condition = inserted(fact.subject.condition)
-        return Sentence(f"inserting {condition} changes none of {fact.of} heads")
+        return Sentence(f"{inserting} changes none of {fact.of} heads")
     first, others = changed[0], sum(int(n.value) for n in changed[1:])
     said = _LABELS[first.label or ""] if fact.usual else _SIZES.sub("", _LABELS[first.label or ""])
-    most = f"in {first.value:.0f} of {fact.of} heads {said}"
-    more = f"; {count(others, 'other')} change{'s' * (others == 1)}" if others else ""
-    return Sentence(f"with {inserted(fact.subject.condition)}, {most}{more}", changed)
+    more = f"; {count(others, 'other')} change{'s' * (others == 1)} otherwise" if others else ""
+    most = f"{inserting} {said} in {first.value:.0f} of {fact.of} heads"
+    return Sentence(f"{most}{more}", changed)
 
 
 @_form
@@ -447,7 +452,7 @@ def _retained(fact: Fact) -> Sentence:
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    fits = "each token's new attention fits its old times one factor with R²"
+    fits = "rescaling each token's old attention reproduces its new one with R²"
     explained = f"{fits} {_size(whole, 'affine_r2')}"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
     return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))

@@ -32,7 +32,7 @@ _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class 
     "share": "the share of attention to {}",
     "density": "attention per {} token",
     "expected": "what an even spread of attention would give {} tokens",
-    "lift": "attention per {} token relative to average",
+    "lift": "attention per {} token relative to the average token",
     "contribution": "the part of the heads' output that comes from {} tokens",
     "entropy": "the entropy of attention",
     "first_token": "attention to the first token",
