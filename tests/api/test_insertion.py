@@ -72,7 +72,7 @@ def test_sentences_count_as_the_pictures_do(base: LoadedModel) -> None:
         chart = insertion(base, PROMPTS, insert="/ *3", labels=labels, **QUICK)
         (most,) = [said for said in chart.findings if re.search(NAMED, said)]
         heads.append([int(n) for pair in re.findall(NAMED, most) for n in pair])
-        (factor,) = [said for said in chart.findings if "(R²)" in said]
+        (factor,) = [said for said in chart.findings if "R²" in said]
         layers.append(int(factor.rstrip(".").split(" in layer ")[1]))
     assert heads[1] == [n + 1 for n in heads[0]]
     assert layers == [0, 1]

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import mindshare as package
-from mindshare.cli import app, run
+from mindshare.cli import app, run, run_command
 from mindshare.cli.app import RUNNABLE
 from mindshare.cli.groups import STUDY, Group, Option, command, read_study, study_files
+from mindshare.errors import ModelError
 from mindshare.folders import write_texts
 
 from .conftest import Mindshare
@@ -123,6 +124,18 @@ def test_an_interrupt_is_no_traceback(place: Path, llama: Path, command: tuple[s
     assert process.returncode == 130, err
     assert "mindshare: stopped" in err
     assert "Traceback" not in err
+
+
+def test_an_interrupt_inside_another_error_is_one() -> None:
+    """Python 3.11 makes a RuntimeError of what `__set_name__` raises; others import that class."""
+
+    def build() -> Any:
+        try:
+            raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+        except RuntimeError as error:
+            raise ModelError("could not import the model's class") from error
+
+    assert run_command(build, [], name="mindshare") == 130
 
 
 def test_a_reader_that_leaves_is_no_traceback() -> None:

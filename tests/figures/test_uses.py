@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pyarrow as pa
 import pytest
 
 from mindshare.errors import SelectionError
@@ -26,8 +27,9 @@ def test_a_dot_for_every_head_and_a_name_for_those_that_stand_out() -> None:
     assert [dot["mass"] for dot in dots] == pytest.approx(MASS)
     assert [dot["kind"] for dot in dots] == ["", "", LOOKS, ""]
     named = next(one for one in found.spec["layer"] if one["mark"]["type"] == "text")
-    assert [one["place"] for one in named["data"]["values"]] == ["0.2"]
+    assert [one["place"] for one in named["data"]["values"]] == ["0.2", "0.3", "0.1"]
     assert "Looks without using: 0.2." in found.description
+    assert "Largest effect: 0.3 and 0.1." in found.description
 
 
 def test_names_of_heads_that_lie_close_cover_neither_dots_nor_one_another() -> None:
@@ -60,6 +62,26 @@ def test_all_that_is_drawn_is_beside_the_picture() -> None:
                 row[n] for n in ("mean", "low", "high")
             ]
     assert len(told) == found.table.num_rows
+
+
+@pytest.mark.parametrize(
+    ("effect", "title"),
+    [(EFFECT, "m needs star in layer 0"), ([0.0] * 4, "Looked at, carried, used: m")],
+)
+def test_the_title_says_what_is_needed_where_that_can_be_told(
+    effect: list[float], title: str
+) -> None:
+    tables = {"m": effects(MASS, effect, prompts=30)}
+    found = use_lines(*(estimate(tables, name, over=["heads"]) for name in NAMES))
+    assert found.title == title
+
+
+def test_bands_of_what_is_a_part_of_something_leave_no_room_below_zero() -> None:
+    masses = estimate({"m": effects([0.0, 0.0, 0.0, 0.01], EFFECT)}, "mass", over=["heads"])
+    low = pa.array([-0.01] * masses.num_rows)
+    at = masses.column_names.index("low")
+    below = masses.set_column(at, masses.schema.field("low"), low)
+    assert not any(text.startswith("−") for text, _, _ in places(drawn(layer_lines(below))))
 
 
 def test_which_way_is_a_loss_is_said() -> None:

@@ -82,7 +82,7 @@ def test_what_is_said_of_one_map_is_in_its_table(ran: Ran, place: Path) -> None:
     means = frame.groupby("class")[["mass", "expected"]].mean()  # over layers and heads
     said = re.search(
         r"(\w+) gets (less|more) attention than an even spread would give it: "
-        r"(\d+) % instead of (\d+) %",
+        r"(\d+) % of attention, not (\d+) %",
         " ".join(ran.stdout.split()),
     )
     assert said is not None

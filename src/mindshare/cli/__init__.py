@@ -98,26 +98,40 @@ def run_command(
 def _run(build: Callable[[], Any], arguments: Sequence[str] | None, name: str) -> int:
     import typer
 
-    from mindshare.cli.screen import tell_error
-
     try:
         code = build().main(arguments, prog_name=name, standalone_mode=False)
-    except MindshareError as error:
-        tell_error(error)
-        return MISTAKE
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Exception as error:
-        # The parser's own errors live in click or inside typer, by version.
-        if not (hasattr(error, "show") and hasattr(error, "exit_code")):
-            error.add_note(BUG)
-            raise
-        error.message = screenful(str(error.message))  # type: ignore[attr-defined]
-        error.show()
-        return MISTAKE
+        code = INTERRUPTED if _interrupted(error) else _tell(error)
     if code == INTERRUPTED:  # newer parsers return it, older ones raise
         print("mindshare: stopped", file=sys.stderr)
     return code if isinstance(code, int) else 0
+
+
+def _tell(error: Exception) -> int:
+    """The user's mistake in one message; any other error is raised again, as a bug."""
+    from mindshare.cli.screen import tell_error
+
+    if isinstance(error, MindshareError):
+        tell_error(error)
+    # The parser's own errors live in click or inside typer, by version.
+    elif hasattr(error, "show") and hasattr(error, "exit_code"):
+        error.message = screenful(str(error.message))  # type: ignore[attr-defined]
+        error.show()
+    else:
+        error.add_note(BUG)
+        raise error
+    return MISTAKE
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind it: Python makes a RuntimeError of one that comes while a
+    class is made, and whoever imports that class an error of its own.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _discard(stream: Any) -> None:

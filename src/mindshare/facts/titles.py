@@ -34,6 +34,31 @@ def title_of_differences(
     return title if len(title.split()) <= WORDS else None
 
 
+def title_of_effects(
+    summary: pa.Table,
+    called: Callable[[str], str],
+    *,
+    layers: Sequence[int | None] | None = None,
+) -> str | None:
+    """The largest effect of hiding a class, where it is; None: nothing can be told from 0."""
+    effects = [fact for fact in find({"summary": summary}) if fact.kind == "effect"]
+    first = next((f for f in (_within(e, layers) for e in effects) if f.places), None)
+    if first is None or first.subject.measure not in _COSTS:
+        return None
+    subject, claims = first.subject, _COSTS[first.subject.measure]
+    words = {"model": called(subject.model), "tokens": called(subject.token_class or "")}
+    title = f"{claims[first.side > 0].format(**words)} {_where(first, [first])}"
+    return title if len(title.split()) <= WORDS else None
+
+
+_COSTS = {  # what an effect below 0 says, and one above
+    "delta_logprob": ("{model} needs {tokens}", "{model} answers better without {tokens}"),
+    "delta_logit": ("{model} needs {tokens}", "{model} answers better without {tokens}"),
+    "kl": ("Hiding {tokens} changes what {model} predicts",) * 2,
+    "flip": ("Hiding {tokens} changes answers of {model}",) * 2,
+}
+
+
 def _within(fact: Fact, layers: Sequence[int | None] | None) -> Fact:
     """The fact at these layers."""
     if layers is None:

@@ -1,6 +1,6 @@
 """Tables over prompts → charts that carry their numbers, their definition and their description.
 
-Seven kinds, each for any table that has the columns:
+Each kind is a function, for any table that has the columns:
 
     class_bars(summary)                        by layer, stacked if the measure adds up
     head_map(summary, "hash")                  layer × head of one model

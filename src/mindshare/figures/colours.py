@@ -186,6 +186,7 @@ class ColourScale:
             "gradientLength": min(GRADIENT, length),
             "gradientThickness": 9,
             "tickCount": 3 if self.percent else 4,  # labels with a sign are wider
+            "labelSeparation": 6,
             "offset": 6,
             "labelExpr": written or f"format({shown}, '.3~g')",
         }

@@ -370,13 +370,22 @@ def panels_view(
             if row["mean"] is not None
         ]
         scale: Spec = {"zero": False, "nice": 5}
-        if panel.domain:  # without room below 0 for what can't be negative
+        if panel.domain:
             scale = {"domain": list(panel.domain), "nice": False}
+        elif from_zero(panel.data):
+            scale["domainMin"] = 0.0
         y = channel("mean", scale=scale, axis={"title": panel.y_title, "tickCount": 5})
         layers = _layers(panel, options, x_label, categories=x["type"] != "quantitative")
         view = grid.panel(_HEIGHT, panel.title, x, y, *layers, wrap=panel.wrap)
         views.append({**view, "data": {"values": values}})
     return grid.view(grid.rows(views))
+
+
+def from_zero(data: Selection) -> bool:
+    """Whether only intervals reach below 0, of what is a part of something: there is no room."""
+    unsigned = data.neutral is None and data.measure.scale == "zero"
+    lows = [row["low"] for row in data.drawn if row["low"] is not None]
+    return unsigned and min(data.numbers, default=0.0) >= 0 > min(lows, default=0.0)
 
 
 def _layers(

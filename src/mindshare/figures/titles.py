@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from mindshare.facts import evidence
 from mindshare.facts.cells import Number, metadata
-from mindshare.facts.titles import title_of_differences
+from mindshare.facts.find import EFFECTS
+from mindshare.facts.titles import title_of_differences, title_of_effects
 from mindshare.facts.words import name
 from mindshare.figures.captions import cell_words, condition_label, in_common, whose
 from mindshare.figures.selection import Row, Selection
@@ -25,6 +26,10 @@ def summary_title(
     `differences` are those between the means of two models, if the chart draws the means.
     """
     what, who = f"{data.measure.title}{in_common(data)}", whose(data)
+    if data.measure.name in EFFECTS and not data.is_difference and differences is None:
+        classes = data.values("class")
+        hidden = classes[0] if len(classes) == 1 else "token classes"
+        return effect_title(data) or f"Effect of hiding {hidden} by {by}{who}"
     tested = data.table if data.is_difference else differences
     if tested is not None:
         return _found(data, tested) or f"{what} by {by}{': ' * data.is_difference}{who}"
@@ -42,16 +47,29 @@ def summary_title(
 
 def _found(data: Selection, differences: pa.Table) -> str | None:
     """The largest significant difference in the layers that are drawn, as they are counted."""
-    style = data.style
     if not data.is_difference and DEPTH in metadata(differences):
         return None  # a layer of one model was compared with another layer of the other
+    return title_of_differences(_numbered(data, differences), _called(data), layers=_layers(data))
 
-    def called(word: str) -> str:
-        return style.label.get(word) or name(word)
 
-    table = one_based(differences) if style.labels == ONE_BASED else differences
-    layers = [None if layer is None else style.number(layer) for layer in data.layers]
-    return title_of_differences(table, called, layers=layers)
+def effect_title(data: Selection) -> str | None:
+    """The largest effect that can be told from 0; None: there is none."""
+    if not data.has_intervals:
+        return None
+    return title_of_effects(_numbered(data, data.table), _called(data), layers=_layers(data))
+
+
+def _called(data: Selection) -> Callable[[str], str]:
+    return lambda word: data.style.label.get(word) or name(word)
+
+
+def _numbered(data: Selection, table: pa.Table) -> pa.Table:
+    """As layers and heads are counted."""
+    return one_based(table) if data.style.labels == ONE_BASED else table
+
+
+def _layers(data: Selection) -> list[int | None]:
+    return [None if layer is None else data.style.number(layer) for layer in data.layers]
 
 
 def stands_out(data: Selection, rows: Sequence[Row]) -> tuple[str, Row] | None:

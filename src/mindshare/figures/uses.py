@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import numpy as np
 import pyarrow as pa
 
-from mindshare.facts.words import count, listed
+from mindshare.facts.words import count, listed, written
 from mindshare.figures.captions import Encoding, axis_title, summary_figure
 from mindshare.figures.colours import INK, series_colours
 from mindshare.figures.figure import Figure, redrawable
@@ -20,6 +21,7 @@ from mindshare.figures.lines import (
     LineOptions,
     LinePanel,
     Lines,
+    from_zero,
     layer_axis,
     layer_encoding,
     layer_panel,
@@ -39,6 +41,7 @@ from mindshare.figures.theme import (
     text_width,
     tooltip,
 )
+from mindshare.figures.titles import effect_title
 from mindshare.measures import MEASURES
 from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES
 
@@ -68,6 +71,7 @@ def use_lines(
     tables = (mass, contribution, effect)
     data = [select(one, options, about).only("class", options.classes) for one in tables]
     models = data[0].models
+    called = [options.word(model) for model in models]
     several = len(models) > 1
     most = len(models) if several else 1 if options.is_narrow else len(data)
     grid = PanelGrid.of(len(data) * len(models), options, most=most)
@@ -90,7 +94,7 @@ def use_lines(
     chart = replace(
         layer_encoding(data[2], options, "class", panels[:1]),
         name=["looked_at_carried_used", data[2].measure.name],
-        title=f"Looked at, carried, used: {listed([options.word(m) for m in models])}",
+        title=effect_title(data[2]) or f"Looked at, carried, used: {listed(called)}",
         series=series,
         details=[
             "Panels: what the queries look at, what of the heads' output that gives, and what the "
@@ -105,7 +109,7 @@ def _reach(data: Selection) -> tuple[float, float]:
     """From the lowest to the highest of lines and bands of all models, and 0."""
     numbers = [row[n] for row in data.drawn for n in (data.value, "low", "high")]
     known = [0.0, *(x for x in numbers if x is not None)]
-    return min(known), max(known)
+    return 0.0 if from_zero(data) else min(known), max(known)
 
 
 @dataclass(frozen=True)
@@ -140,9 +144,15 @@ def _dot(row: Row, style: Style) -> Row:
 
 
 def _named(rows: list[Row], most: int) -> list[Row]:
-    """The heads that are named: those that look most of those that do not use, and the reverse."""
+    """The heads that are named: those that look most without using, those that use without
+    looking, and those whose effect is at least half of the largest.
+    """
+    large = max((abs(row["mean"]) for row in rows), default=0.0) / 2
     looks = sorted((r for r in rows if r["kind"] == LOOKS), key=lambda r: -r["mass"])
-    uses = sorted((r for r in rows if r["kind"] == USES), key=lambda r: -abs(r["mean"]))
+    uses = sorted(
+        (r for r in rows if r["kind"] == USES or abs(r["mean"]) >= large > 0),
+        key=lambda r: -abs(r["mean"]),
+    )
     return looks[:most] + uses[:most]
 
 
@@ -213,8 +223,10 @@ def _placed(
 
 def _dot_encoding(data: Selection, rows: list[Row], named: list[Row], token_class: str) -> Encoding:
     model = data.models[0]
-    rho = data.metadata.get(f"{RANK_CORRELATION} {model} {token_class}", "not known")
+    rho = float(data.metadata.get(f"{RANK_CORRELATION} {model} {token_class}", "nan"))
+    correlation = written(rho, 2) if isfinite(rho) else "not known"
     found = {kind: [r["place"] for r in named if r["kind"] == kind] for kind in (LOOKS, USES)}
+    found["largest effect"] = [r["place"] for r in named if not r["kind"]]
     remarks = [f"{kind.capitalize()}: {listed(heads)}." for kind, heads in found.items() if heads]
     return Encoding(
         name=["mass_against", data.measure.name, token_class, model],
@@ -223,5 +235,5 @@ def _dot_encoding(data: Selection, rows: list[Row], named: list[Row], token_clas
         axes=f"One dot for each of {count(len(rows), 'head')}. "
         f"Horizontal: {LOOKED.word}, {LOOKED.short}; vertical: {data.measure.title.lower()}",
         series={"": data.drawn},
-        marks=[f"Rank correlation of {LOOKED.word} and loss over heads: {rho}.", *remarks],
+        marks=[f"Rank correlation of {LOOKED.word} and loss over heads: {correlation}.", *remarks],
     )
