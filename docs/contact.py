@@ -38,7 +38,6 @@ KINDS = {  # title → results, figure
     "Gains and losses in the text": ("run", "text"),
     "Looked at, carried, used": ("used", "looked_at_carried_used_delta_logprob"),
     "Mass against effect": ("heads-used", "mass_against_delta_logprob_star_Tuned"),
-    "Effect by head": ("heads-used", "effect_map_delta_logprob_star_Tuned"),
     "Parts": ("parts", "parts"),
     "Attention in the text": ("parts", "text"),
     "Parts of two wordings": ("wordings", "parts"),

@@ -182,11 +182,10 @@ def _map(model: LoadedModel, folder: Path, quick: bool) -> Chart:
 
 def finding(summary: Summary) -> str:
     """What the table of the map says, in words."""
-    space = summary.mean("space")
-    side = "more" if (space.lift or 0) > 1 else "less"
-    sizes = f"{100 * space.mass:.0f} % of attention, not {100 * (space.expected or 0):.0f} %"
-    what = f"whitespace gets {side} attention than an even spread would give it"
-    return f"In the prompt with the map, {what}: {sizes}."
+    means = [summary.mean(name) for name in CLASSES]
+    got, even = sum(mean.mass for mean in means), sum(mean.expected or 0.0 for mean in means)
+    sizes = f"{100 * got:.0f} % of attention; an even spread would give them {100 * even:.0f} %"
+    return f"In the one prompt with a map, its #, * and whitespace together get {sizes}."
 
 
 def _is_demo(folder: Path) -> bool:

@@ -25,6 +25,7 @@ from mindshare.api.insertion import MAPS, insertion
 from mindshare.facts import Fact, Key, Number, Sentence, evidence, sentence
 from mindshare.facts.cells import EVENNESS, Cell, Numbers, charts_of
 from mindshare.facts.find import COMPARED, contrasted, level, levels, results
+from mindshare.facts.sentences import RESCALED
 from mindshare.facts.words import count, value, wheres
 from mindshare.facts.words import inserted as insertion_words
 from mindshare.figures import LineOptions, layer_lines
@@ -192,8 +193,7 @@ class _Findings:
         for fact in levels(self.numbers, self.key("affine_r2"), MOSTLY):
             if fact.side > 0:
                 at = wheres(fact.places, fact.of)
-                fits = "rescaling each token's old attention reproduces its new one"
-                yield Sentence(f"In {at}, {fits} with R² over {MOSTLY}.")
+                yield Sentence(f"In {at}, {RESCALED}: R² over {MOSTLY}.")
 
     def factor_against_retained(self) -> Sentence:
         """By problem, in the layer of the source; the source's theory says that they are one."""

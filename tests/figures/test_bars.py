@@ -241,10 +241,12 @@ def test_the_words_are_made_from_the_numbers() -> None:
 
 def test_of_two_models_the_title_tells_the_largest_finding() -> None:
     content, differences = made_up([INSTRUCT, PHYS], 30), contrasted(30, None)
-    fact = largest(find({"differences": differences}))[0]
-    looks = "more" if fact.side > 0 else "less"
+    fact, *others = largest(find({"differences": differences}))
+    other = next(one for one in others if one.side != fact.side)
+    looks, way = ("more", "less") if fact.side > 0 else ("less", "more")
     title = class_bars(content, contrast=differences).title
-    assert title.startswith(f"{PHYS} looks {looks} at {fact.subject.token_class} in ")
+    claim = f"{PHYS} looks {looks} at {fact.subject.token_class} ({len(fact.places)} layers)"
+    assert title == f"{claim}, {way} at {other.subject.token_class} ({len(other.places)})"
     layers = sorted(layer for layer, _ in fact.places)
     few = ClassBarsOptions(layers=(layers[0], layers[1]), labels="one-based", label={PHYS: "Phys"})
     only = class_bars(content, few, contrast=differences).title

@@ -117,7 +117,7 @@ def test_evenness_is_compared_with_the_random_sentence() -> None:
 
 def test_the_factor_is_set_beside_lambda() -> None:
     said = answers(chart(affine_r2=0.8, affine_r2_after=1.0, factor=0.6, retained=0.5))
-    assert "0.800 in layer 0" in one(said, "reproduces its new one with R² 0.800")
+    assert "0.800 in layer 0" in one(said, "as before, with R² 0.800")
     assert "by more than the part of attention not given to inserted" in said[-1]
     assert said[-1].endswith(": +0.100.") or ": +0.100 " in said[-1]
     kept = one(said, "the rest of the prompt still gets 0.500")
@@ -130,13 +130,13 @@ def test_layers_are_named_by_their_intervals() -> None:
     said = answers(chart(amplitude=amplitude, affine_r2=np.array([0.95, 0.2]).reshape(1, 1, 2, 1)))
     assert one(said, "lowers the attention on the original tokens in layer 0.")
     assert one(said, "raises the attention on the original tokens in layer 1.")
-    assert one(said, "In layer 0", "reproduces its new one with R² over 0.9")
+    assert one(said, "In layer 0", "as before: R² over 0.9")
 
 
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    heads = [s for s in said if "sixth less attention" in s and s.endswith("in 6 of 6 heads.")]
+    heads = [s for s in said if "sixth less attention" in s and "changes 6 of 6 heads:" in s]
     assert len(heads) == 2  # the run, and the random sentence
 
 

@@ -328,7 +328,7 @@ class ClassAnalysis(Analysis):
     def _difference_lines(self, name: str, contrast: pa.Table, about: dict[str, str]) -> Figure:
         """Differences by layer."""
         classes = self.shown[:MOST_LINES] or None
-        drawing = {k: v for k, v in self.drawing.items() if k != "title"}
+        drawing = {k: v for k, v in self.drawing.items() if k not in ("title", "y_title")}
         title = f"difference_in_{self.measure.name}_by_layer_{name}"
         options = LineOptions(name=file_word(title), classes=classes, **drawing)
         return layer_lines(contrast, options=options, about=about)

@@ -260,29 +260,25 @@ class KnockoutAnalysis(Analysis):
         return [str(sentence(fact, several=several)) for fact in found[:_FINDINGS]]
 
     def _uses(self, comparison: Comparison, joined: Mapping[str, pa.Table]) -> list[Figure]:
-        """Looked at, carried, used: by layer; and head by head, where heads were taken singly."""
+        """Looked at, carried, used: by layer, or head by head where heads were taken singly."""
         if self.study.places or not joined:
             return []
         about = self._about(comparison)
-        tables = comparison.tables("effects")
+        drawing = {k: v for k, v in self.drawing.items() if k not in ("title", "y_title")}
         if self.study.each:
             about.pop("heads", None)
-        over = ("heads",) if self.study.each else ()
-        three = [
-            comparison.estimate(name, tables, over=over)
-            for name in ("mass", "contribution", self.measure)
-        ]
-        drawing = {k: v for k, v in self.drawing.items() if k not in ("title", "y_title")}
-        options = LineOptions(classes=self.classes[:MOST_LINES], **({"width": "page"} | drawing))
-        several = len(three[0]["layer"].unique()) > 1
-        figures = [use_lines(three[0], three[1], three[2], options, about=about)] if several else []
-        if self.study.each:
-            figures += [
+            return [
                 use_dots(joined["uses"], name, DotOptions(model=label, **drawing), about=about)
                 for label in comparison.measurements
                 for name in self.classes
             ]
-        return figures
+        effects = comparison.tables("effects")
+        names = ("mass", "contribution", self.measure)
+        looked, carried, used = (comparison.estimate(name, effects) for name in names)
+        if len(used["layer"].unique()) < 2:
+            return []
+        options = LineOptions(classes=self.classes[:MOST_LINES], **({"width": "page"} | drawing))
+        return [use_lines(looked, carried, used, options, about=about)]
 
     def _figures(self, comparison: Comparison, summary: pa.Table) -> list[Figure]:
         about = self._about(comparison)

@@ -208,7 +208,7 @@ def _how(numbers: Numbers) -> Iterator[str]:
         yield "Differences of means: p < 0.05, corrected for all cells of a table."
     yield "Means: margins that hold for all means of a table at once do not meet."
     if not all(number.reliable for number in numbers.cells.values() if number.has_interval):
-        yield f"{APPROXIMATE}: approximate, because few prompts have such a number."
+        yield f"{APPROXIMATE}: approximate, from few prompts."
     yield from _absent(numbers)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from mindshare.facts.cells import Number
 from mindshare.stats import student_t
+from mindshare.stats.uses import ranks
 
 ALPHA = 0.05
 FEWEST = 6  # prompts or groups: of five, all lie on one side in one case of 16
@@ -86,23 +87,16 @@ def correlation(values: Sequence[float]) -> tuple[float, float] | None:
 
     None for a series that is too short, or all alike.
     """
-    ranks = _ranks(np.asarray(values, float))
-    if len(ranks) < FEWEST_LAYERS or np.ptp(ranks) == 0:
+    places = ranks(np.asarray(values, float))
+    if len(places) < FEWEST_LAYERS or np.ptp(places) == 0:
         return None
-    centred = ranks - ranks.mean()
-    order = np.arange(len(ranks)) - (len(ranks) - 1) / 2
+    centred = places - places.mean()
+    order = np.arange(len(places)) - (len(places) - 1) / 2
     scale = math.sqrt(float((centred**2).sum() * (order**2).sum()))
     observed = float(order @ centred) / scale
-    by_chance = _orders(len(ranks)) @ centred / scale
+    by_chance = _orders(len(places)) @ centred / scale
     reached = int((np.abs(by_chance) >= abs(observed) - 1e-12).sum())
     return observed, (reached + 1) / (_ORDERS + 1)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Equal values share the mean of their ranks. SciPy's `rankdata` takes seconds to import."""
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: np.ndarray = (np.cumsum(counts) - (counts - 1) / 2)[where.reshape(-1)]
-    return ranks
 
 
 @lru_cache(maxsize=8)

@@ -7,6 +7,7 @@ no claim (a mean, a count of labels) has no test.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +70,8 @@ class Fact:
     rivals: tuple[tuple[Place, ...], ...] = ()  # of each extreme: what it can't be told from
     test: Test | None = None
     usual: bool = True  # of labels: drawn from the usual thresholds
-    among: tuple[str, ...] = ()  # the classes that a share is of
+    among: tuple[str, ...] = ()  # the classes that a share is of, or that one leads
+    window: int = 1  # layers around a place that are changed with it
 
     @property
     def farthest(self) -> tuple[Place, Number]:
@@ -97,7 +99,8 @@ def facts_of(numbers: Numbers) -> list[Fact]:
     if numbers.conditions:
         return _insertion_facts(numbers)
     if numbers.measure in EFFECTS:
-        return _effect_facts(numbers) if numbers.has_intervals else []
+        found = _effect_facts(numbers) if numbers.has_intervals else []
+        return [replace(fact, window=_window(numbers)) for fact in found]
     facts = _class_facts(numbers) if numbers.has_intervals else []
     if numbers.measure == "share":
         facts = [replace(fact, among=tuple(numbers.named)) for fact in facts]
@@ -240,7 +243,8 @@ def _leads(numbers: Numbers) -> Iterator[Fact]:
                 leads.setdefault(first, {})[place] = means[first]
         for token_class, found in leads.items():
             subject = Key(numbers.measure, model, token_class=token_class)
-            yield _fact("lead", subject, found, 1, of=len(places), test=test)
+            lead = _fact("lead", subject, found, 1, of=len(places), test=test)
+            yield replace(lead, among=tuple(numbers.named))
 
 
 def _ignored(numbers: Numbers) -> Iterator[Fact]:
@@ -274,21 +278,23 @@ def _effect_facts(numbers: Numbers) -> list[Fact]:
     return [*facts, *sorted(changes, key=lambda f: f.kind != "change")]
 
 
+def _window(numbers: Numbers) -> int:
+    return int(json.loads(numbers.about.get("mindshare.definition", "{}")).get("window", 1))
+
+
 def largest_effects(numbers: Numbers) -> list[Fact]:
-    """Of each class the place where the answer loses most: a number, not a claim."""
+    """Of each class the place where hiding it does most: a number, not a claim."""
     if numbers.measure not in EFFECTS:
         return []
-    losses = MEASURES[numbers.measure].neutral is not None  # else changes, which have no sign
     facts = []
     for model, token_class in product(numbers.models, numbers.named):
         key = Key(numbers.measure, model, token_class=token_class)
         series = numbers.series(key)
         if series:
-            place = (min if losses else max)(series, key=lambda p: series[p].value)
-            value = series[place].value
-            side = (value > 0) - (value < 0)
-            facts.append(Fact("largest_effect", key, side, (place,), (series[place],), len(series)))
-    return facts
+            place = max(series, key=lambda p: abs(series[p].value))
+            number, side = series[place], (series[place].value > 0) - (series[place].value < 0)
+            facts.append(Fact("largest_effect", key, side, (place,), (number,), len(series)))
+    return [replace(fact, window=_window(numbers)) for fact in facts]
 
 
 # Insertions.

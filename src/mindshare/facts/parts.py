@@ -154,8 +154,9 @@ def _extremes(reading: _Reading, words: Sequence[str]) -> Iterator[Sentence]:
         parts, claim = extreme(lifts, word), extreme_claim(lifts, reading.labels, word)
         got, due, lift = (row[parts[0]] for row in (reading.mass, reading.even, reading.lift))
         if len(parts) == 1:
-            beside = ", though below its even share" if word == "most" and lift.value < 1 else ""
-            text = f"{among}{claim}{beside}: {percent(got.value)} of attention; {_spread(due)}"
+            rest = ", but tokens outside the parts get more than theirs"
+            beside = rest if word == "most" and lift.value < 1 else ""
+            text = f"{among}{claim}: {percent(got.value)} of attention; {_spread(due)}{beside}"
             yield Sentence(text, [got, due])
         else:
             yield Sentence(f"{among}{claim}: {times(lift.value)} times their even share", [lift])

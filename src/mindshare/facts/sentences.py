@@ -31,6 +31,7 @@ from mindshare.facts.words import (
 )
 from mindshare.measures import MEASURES
 
+LEAST_SAID = 0.001  # a p below it is said to be so
 FEW_CLASSES = 3  # that are named where a share is of their attention
 
 
@@ -69,12 +70,14 @@ def sentence(fact: Fact, *, several: bool = False) -> Sentence:
 
 def _of_what(fact: Fact) -> str:
     """`among hash and star, ` before what is said of a share."""
-    if fact.subject.measure != "share":
-        return ""
-    classes = f"the {len(fact.among)} compared classes" if fact.among else "the compared classes"
+    return f"among {_among(fact)}, " if fact.subject.measure == "share" else ""
+
+
+def _among(fact: Fact) -> str:
+    """The classes that were compared, by name if they are few."""
     if 0 < len(fact.among) <= FEW_CLASSES:
-        classes = names(fact.among)
-    return f"among {classes}, "
+        return names(fact.among)
+    return f"the {len(fact.among)} compared classes" if fact.among else "the compared classes"
 
 
 _BEHIND = {  # the number and its unit: of what
@@ -83,22 +86,24 @@ _BEHIND = {  # the number and its unit: of what
     "peak_ratio": " its level before",
     "entropy_change": " of entropy",
     "retained": " of later tokens' attention",
-    "affine_r2": " averaged over layers",
+    "affine_r2": " on average",
     "delta_logit": " logits",
     "kl": " of divergence",
-    "divergence": " of JS divergence",
+    "divergence": " (Jensen–Shannon)",
     "flip": " of the prompts",
 }
 
 
 _CHANGED = {  # what a number is times → what a change of it is a part of
     " times its level": " of its level",
+    " times": " times that of the average token",
 }
-_THAN = {  # what one insertion does more, or less, than another
-    "amplitude": "leaves {} attention on the original tokens",
-    "retained": "leaves the rest of the prompt {} attention",
-    "divergence": "redistributes attention among the original tokens {}",
+_THAN = {  # what one insertion does more, or less, than another, and where
+    "amplitude": "leaves {more} attention on the original tokens{at}",
+    "retained": "leaves the rest of the prompt {more} attention{at}",
+    "divergence": "changes how attention{at} spreads over the original tokens {more}",
 }
+RESCALED = "later tokens divide attention among original tokens as before"
 
 
 def _what(subject: Key) -> str:
@@ -126,6 +131,8 @@ def _two(subject: Key) -> tuple[str, str]:
     if subject.condition is None:
         return name(subject.model), name(subject.against)
     b, a = inserted(subject.condition), inserted(subject.against)
+    if b == f"{a} {HIDDEN}":
+        return b, "the same in sight"
     if HIDDEN in b and HIDDEN not in a:
         a = f"{a} in sight"
     return b, a
@@ -156,18 +163,19 @@ def _farthest(fact: Fact, most: str, **how: bool) -> Sentence:
 
 
 def _hiding(fact: Fact) -> str:
-    """`hiding star tokens at any of layers 3–5`: each of them alone, or layers around each."""
+    """`hiding star tokens at any of layers 3–5`: each of them alone; `around`: with others."""
     hiding = f"hiding {name(fact.subject.token_class)} tokens"
+    at = "around" if fact.window > 1 else "at"
     if fact.places == (OVERALL,):
         return hiding
     if len(fact.places) == 1:
-        return f"{hiding} at {where(fact.places[0])}"
+        return f"{hiding} {at} {where(fact.places[0])}"
     there = wheres(fact.places, fact.of)
     if not there.startswith("layers"):
         noun = "head" if fact.places[0][1] is not None else "layer"
         of = f" (of {fact.of})" if len(fact.places) < fact.of else ""
         there = f"{len(fact.places)} {noun}s{of}"
-    return f"{hiding} at any of {there}"
+    return f"{hiding} {at} any of {there}"
 
 
 @_form
@@ -178,11 +186,16 @@ def _change(fact: Fact) -> Sentence:
     if subject.measure == "weight_evenness":
         claim = f"attention is spread {more} evenly over {b} than over {a} (evenness 0 to 1)"
     elif subject.condition is not None and subject.measure in _THAN:
-        claim = f"inserting {b} {_THAN[subject.measure].format(more)} than inserting {a}"
+        does = _THAN[subject.measure].format(more=more, at=_at(fact))
+        claim = f"inserting {b} {does} than inserting {a}"
     elif subject.condition is not None:
         claim = f"{_what(subject)} is {higher} after inserting {b} than after {a}"
     elif subject.measure == "mass":
         claim = f"{b} looks {more} at {tokens} tokens than {a}"
+    elif subject.measure == "lift":
+        claim = (
+            f"{b} gives {tokens} tokens {more} attention than {a}, relative to the average token"
+        )
     elif subject.measure == "share":
         share = f"a {'larger' if fact.side > 0 else 'smaller'} share of attention"
         claim = f"{b} gives {tokens} {share} than {a}"
@@ -195,12 +208,15 @@ def _change(fact: Fact) -> Sentence:
         return Sentence(f"{claim}: {_size(number, subject.measure, sign=True)}", (number,))
     else:
         claim = f"{_what(subject)} is {higher} in {b} than in {a}"
-    size = _farthest(fact, "largest difference", sign=True)
+    size = _farthest(fact, "largest of these", sign=True)
     few = ""
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
         few = f", yet only {number.n_same_sign:,} of {prompts} go that way"
-    claim = f"{claim}{_at(fact)}" if subject.condition is None else _first(fact, claim)
+    if subject.condition is None:
+        claim = f"{claim}{_at(fact)}"
+    elif subject.measure not in _THAN:  # whose claims say where
+        claim = _first(fact, claim)
     return Sentence(f"{claim}{size}{few}", (number,))
 
 
@@ -229,7 +245,8 @@ def _not_significant(fact: Fact) -> Sentence:
         (number,) = fact.numbers
         corrected = "" if _around(number, 0.0) else " after correction"  # for all comparisons
         size = _size(number, subject.measure, sign=True)
-        order = "" if corrected and subject.measure == "share" else ", first minus second"  # long
+        long = corrected and subject.measure in ("share", "lift")
+        order = "" if long else ", first minus second"
         return Sentence(f"{says}{corrected} {between}{there}: {size}{order}", (number,))
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
@@ -314,17 +331,16 @@ FORMS["no_effect"] = _effect
 
 @_form
 def _largest_effect(fact: Fact) -> Sentence:
-    """Of too few prompts for a test: where the answer loses most."""
+    """Of too few prompts for a test: where the answer loses or gains most."""
     (number,), measure = fact.numbers, fact.subject.measure
-    (lowers, raises), of = _HIDING[measure]
+    verbs, of = _HIDING[measure]
     untested = "one prompt" if number.n_prompts == 1 else count(number.n_prompts, "prompt")
-    size = f"{_size(number, measure, sign=lowers != raises)} ({untested}: not tested)"
-    if (fact.side > 0) != (lowers == raises):  # nothing is lost, or nothing changes
+    if not fact.side:
         tokens = f"hiding {name(fact.subject.token_class)} tokens"
-        least = f"; lowest at {where(fact.places[0])}" if fact.of > 1 else ""
-        return Sentence(f"{tokens} {lowers} {of} nowhere{least}: {size}", (number,))
+        return Sentence(f"{tokens} leaves {of} as it is ({untested}: not tested)", (number,))
+    size = f"{_size(number, measure, sign=verbs[0] != verbs[1])} ({untested}: not tested)"
     most = " most" if fact.of > 1 else ""
-    return Sentence(f"{_hiding(fact)} {lowers} {of}{most}: {size}", (number,))
+    return Sentence(f"{_hiding(fact)} {verbs[fact.side > 0]} {of}{most}: {size}", (number,))
 
 
 @_form
@@ -334,7 +350,7 @@ def _lead(fact: Fact) -> Sentence:
         text = size.replace(" times", " times the average token's attention")
         size = Sentence(text, size.numbers)
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
-    claim = _first(fact, f"of all token classes {token_class} gets the {most}")
+    claim = _first(fact, f"of {_among(fact)}, {token_class} gets the {most}")
     if fact.subject.measure == "share":
         claim = f"{token_class} gets the largest share of attention{_at(fact)}"
     return Sentence(f"{claim}{size}", size.numbers)
@@ -362,8 +378,9 @@ def for_a_paper(fact: Fact) -> Sentence:
     claim = _of_what(fact) + _change(replace(fact, places=(place,), numbers=(number,)))
     claim, _, _ = claim.rpartition(": ")
     test = "max-T" if fact.test and fact.test.name == "max-T" else "test,"
-    size = f"{_size(number, subject.measure, sign=True)}, n = {number.n_prompts:,}"
-    return Sentence(f"For a paper: {claim} ({size}, paired {test} p < 0.05).", (number,))
+    size = f"{_size(number, subject.measure, sign=True)}, n = {count(number.n_prompts, 'prompt')}"
+    chance = "p < 0.001" if (number.p or 0.0) < LEAST_SAID else f"p = {written(number.p or 0.0, 3)}"
+    return Sentence(f"For a paper: {claim} ({size}, paired {test} {chance}).", (number,))
 
 
 _LEVELS = {  # what an insertion does: below, above and at no change
@@ -390,8 +407,9 @@ def _level(fact: Fact) -> Sentence:
     (number,), subject = fact.numbers, fact.subject
     size = _size(number, subject.measure)
     if not fact.test:
+        mean = "" if _at(fact) else "on average "
         what = f"{_given(subject)}{_what(subject)}{_at(fact)}"
-        return Sentence(f"{what} is {size}; too few prompts for a test", (number,))
+        return Sentence(f"{what} is {mean}{size}; too few prompts for a test", (number,))
     does = _LEVELS[subject.measure][{-1: 0, 1: 1, 0: 2}[fact.side]]
     corrected = "" if fact.side or _around(number, fact.neutral) else _CORRECTED
     claim = f"inserting {inserted(subject.condition)} {does}{_at(fact)}{corrected}"
@@ -421,11 +439,11 @@ def _models(fact: Fact) -> Sentence:
 
 
 _LABELS = {  # what happens in a head with this label, by the usual thresholds: 1.2 and 1 / 1.2
-    "smoothed": "spreads attention out, its highest peak at least a sixth lower,",
-    "sharpened": "gathers attention, its highest peak at least a fifth higher,",
-    "amplified": "gives original tokens at least a fifth more attention, spread as before,",
-    "damped": "gives original tokens at least a sixth less attention, spread as before,",
-    "reconfigured": "changes the pattern of attention on the original tokens",
+    "smoothed": "attention spreads out, with its highest peak at least a sixth lower",
+    "sharpened": "attention gathers, with its highest peak at least a fifth higher",
+    "amplified": "original tokens get at least a fifth more attention, spread as before",
+    "damped": "original tokens get at least a sixth less attention, spread as before",
+    "reconfigured": "attention spreads over the original tokens in another pattern",
 }
 _SIZES = re.compile(r" at least a (?:fifth|sixth)")
 
@@ -436,11 +454,10 @@ def _labels(fact: Fact) -> Sentence:
     inserting = f"inserting {inserted(fact.subject.condition)}"
     if not changed:
         return Sentence(f"{inserting} changes none of {fact.of} heads")
-    first, others = changed[0], sum(int(n.value) for n in changed[1:])
+    first, every = changed[0], sum(int(n.value) for n in changed)
     said = _LABELS[first.label or ""] if fact.usual else _SIZES.sub("", _LABELS[first.label or ""])
-    more = f"; {count(others, 'other')} change{'s' * (others == 1)} otherwise" if others else ""
-    most = f"{inserting} {said} in {first.value:.0f} of {fact.of} heads"
-    return Sentence(f"{most}{more}", changed)
+    most = f"most often ({first.value:.0f}), " if len(changed) > 1 else ""
+    return Sentence(f"{inserting} changes {every} of {fact.of} heads: {most}{said}", changed)
 
 
 @_form
@@ -452,8 +469,7 @@ def _retained(fact: Fact) -> Sentence:
 @_form
 def _rescaling(fact: Fact) -> Sentence:
     whole, first = fact.numbers
-    fits = "rescaling each token's old attention reproduces its new one with R²"
-    explained = f"{fits} {_size(whole, 'affine_r2')}"
+    explained = f"{RESCALED}, with R² {_size(whole, 'affine_r2')}"
     there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
     return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from mindshare.facts.cells import OVERALL, Place
 from mindshare.facts.find import EFFECTS, Fact, find, largest
-from mindshare.facts.words import wheres
+from mindshare.facts.words import count, wheres
 from mindshare.measures import MEASURES
 
 WORDS = 12  # of a title
@@ -27,11 +27,23 @@ def title_of_differences(
     """
     changes = [fact for fact in find({"differences": differences}) if fact.kind == "change"]
     facts = [_within(fact, layers) for fact in changes]
-    first = next(iter(largest(fact for fact in facts if fact.places)), None)
-    if first is None or first.subject.measure in EFFECTS:
+    found = largest(fact for fact in facts if fact.places)
+    if not found or found[0].subject.measure in EFFECTS:
         return None
-    title = f"{_claim(first, called)} {_where(first, facts)}"
+    first = found[0]
+    other = next((fact for fact in found if fact.side != first.side), None)
+    if other is not None and first.subject.measure == "mass" and first.places != (OVERALL,):
+        title = f"{_claim(first, called)}{_opposed(first, other, called)}"
+    else:
+        title = f"{_claim(first, called)} {_where(first, facts)}"
     return title if len(title.split()) <= WORDS else None
+
+
+def _opposed(first: Fact, other: Fact, called: Callable[[str], str]) -> str:
+    """` (11 layers), more at maps (8)`: which layers is seen in the picture."""
+    noun = "head" if first.places[0][1] is not None else "layer"
+    more, tokens = "more" if other.side > 0 else "less", called(other.subject.token_class or "")
+    return f" ({count(len(first.places), noun)}), {more} at {tokens} ({len(other.places)})"
 
 
 def title_of_effects(
@@ -47,7 +59,9 @@ def title_of_effects(
         return None
     subject, claims = first.subject, _COSTS[first.subject.measure]
     words = {"model": called(subject.model), "tokens": called(subject.token_class or "")}
-    title = f"{claims[first.side > 0].format(**words)} {_where(first, [first])}"
+    there = _where(first, [first])
+    there = there.replace("in layer", "around layer") if first.window > 1 else there
+    title = f"{claims[first.side > 0].format(**words)} {there}"
     return title if len(title.split()) <= WORDS else None
 
 

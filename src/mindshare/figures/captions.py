@@ -35,6 +35,7 @@ from mindshare.figures.theme import (
     wrapped,
 )
 from mindshare.measures import MEASURES, Measure
+from mindshare.stats.profiles import WITHOUT
 from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, one_based
 
 Parts = Iterable[str | None]  # sentences; None: nothing to say
@@ -82,7 +83,8 @@ def summary_words(data: Selection, chart: Encoding) -> tuple[str, str, str]:
     drawn = f"{interval}: {_level(data)} interval{of.replace(',', '')}." if interval else None
     short = f"{data.measure.title}: {data.measure.short}." if len(measures) == 1 else None
     marks = [_below(data), *chart.marks]
-    caption = [_first_sentence(data, measures), drawn, *_reservations(data), *marks, short]
+    reserved = _reservations(data, intervals=bool(interval))
+    caption = [_first_sentence(data, measures), drawn, *reserved, *marks, short]
     described = [
         f"{chart.kind} of {_subject(data, measures)}, over {prompts_words(data)}. {chart.axes}.",
         *(_series_words(data, label, rows) for label, rows in chart.series.items()),
@@ -331,10 +333,10 @@ def _interval(data: Selection) -> str:
     return f"{_level(data)} {known.get('mindshare.interval', 'interval')} over {units}"
 
 
-def _reservations(data: Selection) -> Iterator[str]:
+def _reservations(data: Selection, *, intervals: bool = True) -> Iterator[str]:
     """Which classes some prompts lack, and whether few prompts make the intervals approximate."""
     rows = [row for row in data.drawn if row.get("low") is not None]
-    if not all(row.get("reliable", True) for row in rows):
+    if intervals and not all(row.get("reliable", True) for row in rows):
         yield "Intervals approximate: few prompts."
     lacking = {
         row["class"]: f"{row['n_prompts']:,} of {row['n_prompts'] + row['n_absent']:,}"
@@ -383,9 +385,12 @@ def _query_set(about: Mapping[str, str], known: Mapping[str, str]) -> tuple[str,
     return known.get(QUERIES, study["queries"]), int(study.get("near", 0))
 
 
+_OWN = (WITHOUT, "random sentence")  # how names of conditions begin that are no inserted text
+
+
 def condition_label(condition: str, style: Style) -> str:
-    """The label of a condition; a name made of signs gets quotes, so that it ends somewhere."""
-    if condition in style.label or condition[:1].isalpha():
+    """The label of a condition; inserted text gets quotes, so that it ends somewhere."""
+    if condition in style.label or condition.startswith(_OWN):
         return style.word(condition)
     name = condition.replace(" ", "\u00a0") if len(condition) <= _UNBROKEN else condition
     return f"“{name}”"

@@ -15,6 +15,7 @@ import numpy as np
 
 from mindshare.errors import SelectionError
 from mindshare.measures import Measure
+from mindshare.stats.profiles import WITHOUT
 
 INK, FAINT, PAPER = "#222222", "#555555", "#ffffff"
 NOTHING = "#ececec"  # a cell or token without a number
@@ -86,6 +87,15 @@ def series_colours(names: Sequence[str], palette: Palette) -> dict[str, str]:
             allowed=f"up to {len(palette.series)}",
         )
     return dict(zip(names, palette.series, strict=False))
+
+
+def version_colours(names: Sequence[str], palette: Palette) -> dict[str, str]:
+    """A colour for each version of a prompt: the first is that of the one without an insertion,
+    whether it is drawn or not, so that an insertion has one colour in all charts.
+    """
+    every = list(dict.fromkeys((WITHOUT, *names)))
+    colours = series_colours(every if len(every) <= len(palette.series) else names, palette)
+    return {name: colours[name] for name in names}
 
 
 def rgb(colour: str) -> list[float]:

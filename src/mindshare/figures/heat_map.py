@@ -321,7 +321,7 @@ def _symbol_words(cells: _Cells) -> str | None:
             return "Too few prompts for a test."
         if not cells.significant:
             return "Small cells: all may be chance."
-        largest = "; + and –: the largest" if cells.shapes else ""
+        largest = "; + and –: the largest significant" if cells.shapes else ""
         return f"Full cells: significant; small ones may be chance{largest}."
     if cells.labels and cells.options.symbols and not cells.shapes:
         return "Cells are too small for symbols of labels."

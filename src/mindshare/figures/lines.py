@@ -23,7 +23,7 @@ from mindshare.figures.captions import (
     condition_label,
     summary_figure,
 )
-from mindshare.figures.colours import series_colours
+from mindshare.figures.colours import series_colours, version_colours
 from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import Row, Selection, only, pick, select, significant
 from mindshare.figures.theme import (
@@ -155,7 +155,8 @@ def layer_panel(data: Selection, by: str, model: str | None = None, **look: Any)
         colours = data.class_colours()  # the same as in all other charts
     else:
         names = ["{} minus {}".format(*data.models)] if by == "difference" else data.values(by)
-        colours = data.style.tinted(series_colours(names, data.style.colours))
+        choose = version_colours if by == "condition" else series_colours
+        colours = data.style.tinted(choose(names, data.style.colours))
 
     def label(name: str) -> str:
         return condition_label(name, data.style) if by == "condition" else data.style.word(name)
@@ -199,7 +200,7 @@ def layer_encoding(
         interval=interval if _has_bands(panels[0], options) else "",
         marks=[
             *marks,
-            "Large dots: significant." if tested else None,
+            "Large dots: significant after correction." if tested else None,
             None if data.neutral is None else f"Dashed: {data.neutral:g}, no change.",
         ],
     )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mindshare.figures.captions import visible
-from mindshare.figures.colours import FAINT, INK, series_colours
+from mindshare.figures.colours import FAINT, INK, version_colours
 from mindshare.figures.selection import Row, pick
 from mindshare.figures.theme import (
     TEXT,
@@ -253,7 +253,7 @@ def profiles_view(stacks: Sequence[Sequence[ProfilePanel]], options: ProfileOpti
 def _colour(panels: Sequence[ProfilePanel], options: ProfileOptions) -> Spec:
     """One scale and one legend for all panels, the run among them."""
     lines = panels[0].lines
-    colours = series_colours([profile.condition for profile in lines.values()], options.colours)
+    colours = version_colours([profile.condition for profile in lines.values()], options.colours)
     drawn = dict(zip(lines, options.tinted(colours).values(), strict=True))
     drawn |= {_RUN: _SHADE} if any(panel.runs for panel in panels) else {}
     return coloured("series", drawn, legend({label: label for label in drawn}, options.pixels))

@@ -276,9 +276,10 @@ def _encoding(
     pale = pale_words(options.few)
     cuts = [panel for panel in panels if panel.top(options.few)[1] is not None]
     cut = "Cut off (↑): far above the rest." if cuts else None
+    own = "Each panel has its own scale." if len(panels) > 1 else None
     return Encoding(
         shown=[f"prompt: {prompt}"],
-        marks=[dropped, cut, gap, pale, "Each panel has its own scale."],
+        marks=[dropped, cut, gap, pale, own],
         details=[*details, *_panel_words(panels)],
         **named,
     )
