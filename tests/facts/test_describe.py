@@ -130,7 +130,7 @@ def test_findings_of_an_insertion_name_models_and_conditions() -> None:
     assert len(found) == 2 * 2 * 4 + 1
     assert all(one.startswith(("“A”: ", "B: ")) for one in found)
     assert sum("inserting x" in one or "with x" in one for one in found) == 9
-    assert found[-1].endswith("original tokens is largest in layer 0, head 1.")
+    assert found[-1].endswith("original tokens from before is largest in layer 0, head 1.")
 
 
 def test_tokens_without_a_partner_are_counted() -> None:

@@ -120,7 +120,7 @@ def test_the_factor_is_set_beside_lambda() -> None:
     assert "0.800 in layer 0" in one(said, "as before, with R² 0.800")
     assert "by more than the part of attention not given to inserted" in said[-1]
     assert said[-1].endswith(": +0.100.") or ": +0.100 " in said[-1]
-    kept = one(said, "the rest of the prompt still gets 0.500")
+    kept = one(said, "original tokens still get 0.500")
     assert kept.endswith("of later tokens' attention [0.500, 0.500].")
     assert said[-1].numbers[0].value == pytest.approx(0.1)  # type: ignore[attr-defined]
 
@@ -136,7 +136,7 @@ def test_layers_are_named_by_their_intervals() -> None:
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    heads = [s for s in said if "sixth less attention" in s and "changes 6 of 6 heads:" in s]
+    heads = [s for s in said if "sixth less attention" in s and "in 6 of 6 heads:" in s]
     assert len(heads) == 2  # the run, and the random sentence
 
 

@@ -96,12 +96,12 @@ _BEHIND = {  # the number and its unit: of what
 
 _CHANGED = {  # what a number is times → what a change of it is a part of
     " times its level": " of its level",
-    " times": " times that of the average token",
+    " times": "",
 }
 _THAN = {  # what one insertion does more, or less, than another, and where
     "amplitude": "leaves {more} attention on the original tokens{at}",
-    "retained": "leaves the rest of the prompt {more} attention{at}",
-    "divergence": "changes how attention{at} spreads over the original tokens {more}",
+    "retained": "leaves original tokens {more} attention{at}",
+    "divergence": "makes attention on original tokens{at} diverge {more} from before",
 }
 RESCALED = "later tokens divide attention among original tokens as before"
 
@@ -192,10 +192,6 @@ def _change(fact: Fact) -> Sentence:
         claim = f"{_what(subject)} is {higher} after inserting {b} than after {a}"
     elif subject.measure == "mass":
         claim = f"{b} looks {more} at {tokens} tokens than {a}"
-    elif subject.measure == "lift":
-        claim = (
-            f"{b} gives {tokens} tokens {more} attention than {a}, relative to the average token"
-        )
     elif subject.measure == "share":
         share = f"a {'larger' if fact.side > 0 else 'smaller'} share of attention"
         claim = f"{b} gives {tokens} {share} than {a}"
@@ -245,8 +241,9 @@ def _not_significant(fact: Fact) -> Sentence:
         (number,) = fact.numbers
         corrected = "" if _around(number, 0.0) else " after correction"  # for all comparisons
         size = _size(number, subject.measure, sign=True)
-        long = corrected and subject.measure in ("share", "lift")
-        order = "" if long else ", first minus second"
+        order = ", first minus second"
+        if corrected and subject.measure in ("share", "lift"):  # which take many words already
+            order = ""
         return Sentence(f"{says}{corrected} {between}{there}: {size}{order}", (number,))
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
@@ -407,9 +404,8 @@ def _level(fact: Fact) -> Sentence:
     (number,), subject = fact.numbers, fact.subject
     size = _size(number, subject.measure)
     if not fact.test:
-        mean = "" if _at(fact) else "on average "
-        what = f"{_given(subject)}{_what(subject)}{_at(fact)}"
-        return Sentence(f"{what} is {mean}{size}; too few prompts for a test", (number,))
+        what = f"{_given(subject)}{_what(subject)}{_at(fact) or ', averaged over layers,'}"
+        return Sentence(f"{what} is {size}; too few prompts for a test", (number,))
     does = _LEVELS[subject.measure][{-1: 0, 1: 1, 0: 2}[fact.side]]
     corrected = "" if fact.side or _around(number, fact.neutral) else _CORRECTED
     claim = f"inserting {inserted(subject.condition)} {does}{_at(fact)}{corrected}"
@@ -441,8 +437,8 @@ def _models(fact: Fact) -> Sentence:
 _LABELS = {  # what happens in a head with this label, by the usual thresholds: 1.2 and 1 / 1.2
     "smoothed": "attention spreads out, with its highest peak at least a sixth lower",
     "sharpened": "attention gathers, with its highest peak at least a fifth higher",
-    "amplified": "original tokens get at least a fifth more attention, spread as before",
-    "damped": "original tokens get at least a sixth less attention, spread as before",
+    "amplified": "original tokens get at least a fifth more attention, shared as before",
+    "damped": "original tokens get at least a sixth less attention, shared as before",
     "reconfigured": "attention spreads over the original tokens in another pattern",
 }
 _SIZES = re.compile(r" at least a (?:fifth|sixth)")
@@ -454,15 +450,15 @@ def _labels(fact: Fact) -> Sentence:
     inserting = f"inserting {inserted(fact.subject.condition)}"
     if not changed:
         return Sentence(f"{inserting} changes none of {fact.of} heads")
-    first, every = changed[0], sum(int(n.value) for n in changed)
+    first = changed[0]
     said = _LABELS[first.label or ""] if fact.usual else _SIZES.sub("", _LABELS[first.label or ""])
-    most = f"most often ({first.value:.0f}), " if len(changed) > 1 else ""
-    return Sentence(f"{inserting} changes {every} of {fact.of} heads: {most}{said}", changed)
+    often = f"what {inserting} does most often, in {first.value:.0f} of {fact.of} heads"
+    return Sentence(f"{often}: {said}", (first,))
 
 
 @_form
 def _retained(fact: Fact) -> Sentence:
-    kept = f"the rest of the prompt still gets {_size(fact.numbers[0], 'retained')}"
+    kept = f"original tokens still get {_size(fact.numbers[0], 'retained')}"
     return Sentence(f"{_given(fact.subject)}{kept}", fact.numbers)
 
 

@@ -29,7 +29,9 @@ class Palette:
 
     classes: tuple[str, ...]  # in the order of the rules; whitespace is grey wherever it stands
     blank: str
-    series: tuple[str, ...]  # for lines that stand beside one another
+    series: tuple[
+        str, ...
+    ]  # for lines that stand beside one another; the first three differ in grey
     low_to_high: tuple[str, ...]  # for one amount
     minus_to_plus: tuple[str, str, str]  # for differences, white in the middle
 
@@ -38,14 +40,14 @@ PALETTES = {
     "seed": Palette(  # hash red, star blue, whitespace grey, as in the published chart
         ("#d63333", "#5b93dd", "#b8b8b8", "#2f7d3f", "#ee9a3a", "#6a43a8", "#7a4a35", "#4cc3ca"),
         blank="#b8b8b8",
-        series=("#1c4f9c", "#e8663c", "#3a9a4b", "#8a5cc4", "#8c1d3f", "#caa21b", "#7a4a35", INK),
+        series=("#1c4f9c", "#e8663c", INK, "#3a9a4b", "#8a5cc4", "#8c1d3f", "#caa21b", "#7a4a35"),
         low_to_high=("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
         minus_to_plus=("#1c4f9c", PAPER, "#e8663c"),
     ),
     "safe": Palette(  # Okabe and Ito
         ("#d55e00", "#56b4e9", "#b3b3b3", "#009e73", "#e69f00", "#cc79a7", "#0072b2", "#f0e442"),
         blank="#b3b3b3",
-        series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", FAINT),
+        series=("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", FAINT),
         low_to_high=("#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"),  # viridis
         minus_to_plus=("#004c80", PAPER, "#e8802a"),
     ),

@@ -184,7 +184,9 @@ def _view(bars: _PartBars) -> Spec:
     axis: Spec = {"title": None, "ticks": False, "labelLimit": names, "domain": False}
     axis |= {"labelPadding": 6}
     place: Spec = {"y": channel("part", "nominal", sort=labels, scale=scale, axis=axis)}
-    values = [row | {"end": _end(row, bars.rows, width)} for row in bars.rows]
+    values = [
+        row | {"end": end} for row, end in zip(bars.rows, _ends(bars.rows, width), strict=True)
+    ]
     beside = {"yOffset": channel("model", "nominal", sort=models)} if len(models) > 1 else {}
     tips = tooltip(
         {"part": "part", "model": "of"},
@@ -208,12 +210,17 @@ def _view(bars: _PartBars) -> Spec:
     return {"data": {"values": values}, "width": width, "height": height, "layer": layers}
 
 
-def _end(row: Row, rows: Sequence[Row], width: float) -> float:
-    """Where the share is written: behind the bar, or behind the line if that is in the way."""
-    mass, even = row["mass"], row["expected"] or 0.0
-    longest = max(max(one["mass"], one["expected"] or 0.0) for one in rows)
-    room = (text_width(row["shown"]) + 10) / width * longest
-    return float(even if mass - 0.02 * longest < even < mass + room else mass)
+def _ends(rows: Sequence[Row], width: float) -> list[float]:
+    """Where each share is written: behind its bar; in a column at the right where the line for
+    even attention would stand in the way of one, whose number it would seem to be.
+    """
+    longest = max(max(row["mass"], row["expected"] or 0.0) for row in rows)
+    spread = [(row["mass"], row["expected"] or 0.0, text_width(row["shown"])) for row in rows]
+    hit = any(
+        mass - 0.02 * longest < even < mass + (wide + 10) / width * longest
+        for mass, even, wide in spread
+    )
+    return [longest if hit else mass for mass, _, _ in spread]
 
 
 def _x() -> Spec:
