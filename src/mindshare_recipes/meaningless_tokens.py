@@ -209,9 +209,13 @@ class _Findings:
         )
         number = self._paired(both, ("factor",), "retained", "factor")
         side = evidence.beyond(number, 0.0, comparisons=2 * len(COMPARED))
-        claims = {1: "more than", -1: "less than", 0: "an amount not significantly different from"}
-        claim = claims[side] if number.has_interval else "an amount, compared with"
-        scales = f"In layer {FIRST}, the run scales old attention by {claim} {KEPT}"
+        claims = {
+            1: "is larger than",
+            -1: "is smaller than",
+            0: "does not differ significantly from",
+        }
+        claim = claims[side] if number.has_interval else "stands beside"
+        scales = f"In layer {FIRST}, the factor from old to new attention {claim} {KEPT}"
         return Sentence(f"{scales}: {value(number, 'factor', sign=True)}.", (number,))
 
 
