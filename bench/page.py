@@ -290,8 +290,9 @@ def _start(results: dict[str, Any]) -> str:
 
 `mindshare measure smollm2 --text …` once the model was converted: {said["mindshare measure"]}. To
 import torch and transformers' llama in a bare process takes {said["imports"]}. While mindshare
-imports, nothing searches for garbage, and at the end nothing is freed object by object; a bare
-process that does the same takes {said["imports alone"]}: the least that any such call can take.
+imports, nothing searches for garbage and SciPy, if it is there, is passed over; at the end nothing
+is freed object by object. A bare process that does the same takes {said["imports alone"]}: the
+least that any such call can take.
 """
 
 

@@ -6,6 +6,7 @@ what it costs; it takes many rounds to meet a quiet moment with every way.
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -209,11 +211,16 @@ def converted() -> str:
 
 def second_call(rounds: int = 5) -> Times:
     """From the shell: a prompt that is measured, and what imports take of that: as Python does
-    them, and with neither a search for garbage nor any freeing at the end.
+    them, and with no search for garbage, no SciPy and no freeing at the end.
+
+    Bytecode is kept, as Python does unless it is told not to.
     """
     command = [str(Path(sys.executable).parent / "mindshare"), "measure", "smollm2"]
     imports = "import torch; from transformers import LlamaForCausalLM, AutoTokenizer"
-    alone = f"import gc, os; gc.disable(); {imports}; os._exit(0)"
+    without = "import gc, os, sys; gc.disable(); sys.modules['scipy'] = None"
+    alone = f"{without}; {imports}; os._exit(0)"
+    shell = {name: x for name, x in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    run = partial(subprocess.run, check=True, capture_output=True, env=shell)
     with tempfile.TemporaryDirectory() as folder:
         rest = ["--text", "Look: ## ** ?", "--class", "hash=#", "--replace", "--out", folder + "/x"]
         calls = {
@@ -221,11 +228,8 @@ def second_call(rounds: int = 5) -> Times:
             "imports": [sys.executable, "-c", imports],
             "imports alone": [sys.executable, "-c", alone],
         }
-        subprocess.run(calls["mindshare measure"], check=True, capture_output=True)
-        ways = {
-            name: lambda call=call: subprocess.run(call, check=True, capture_output=True) and None
-            for name, call in calls.items()
-        }
+        run(calls["mindshare measure"])
+        ways = {name: lambda call=call: run(call) and None for name, call in calls.items()}
         return interleaved(ways, rounds)
 
 

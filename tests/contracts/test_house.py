@@ -36,6 +36,14 @@ def test_importing_is_light() -> None:
     assert loaded.strip() == "[]"
 
 
+def test_the_command_line_passes_over_what_it_does_not_need() -> None:
+    code = "import sys; from mindshare.cli.measure import start_engine; start_engine(); "
+    code += "from transformers import LlamaForCausalLM; "
+    code += "print([m for m in ('pandas', 'scipy') if m in sys.modules]); "
+    code += "import pyarrow, scipy; print(len(pyarrow.table({'a': [1, 2]}).to_pandas()))"
+    assert run(code).splitlines() == ["[]", "2"]
+
+
 def test_the_right_half_never_imports_torch() -> None:
     modules = "mindshare.tables, mindshare.errors, mindshare.prompts, mindshare.tokens"
     modules += ", mindshare.stats, mindshare.figures"
