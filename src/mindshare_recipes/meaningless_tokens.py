@@ -277,8 +277,8 @@ def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list
         at = wheres([(layer, None) for layer in layers], difference.num_rows)
         hiding = f"hiding the inserted tokens brings attention {words} what it was without them"
         lines += [f"In {at}, {hiding}."] if layers else []
-    left = "tokens after them stand further from those before"
-    return [*lines, f"With the inserted tokens hidden, only distance is left: {left}."]
+    left = "the effect of distance: tokens after them stand further from those before"
+    return [*lines, f"With the inserted tokens hidden, what is left is {left}."]
 
 
 def divergences(

@@ -105,10 +105,10 @@ def test_evenness_is_compared_with_the_random_sentence() -> None:
     uneven = np.array([0.9, 0.5]).reshape(1, 2, 1, 1)
     more = answers(chart(weight_evenness=uneven))
     assert (
-        "more evenly over 55 copies of “/” than over a random sentence (evenness 0 to 1): +0.400"
+        "over 55 copies of “/” than over a random sentence, by normalised entropy: +0.400"
         in more[2]
     )
-    assert "(evenness 0 to 1): +0.400" in one(more, "In layer 0, attention", "more even")
+    assert "normalised entropy: +0.400" in one(more, "In layer 0, attention", "more even")
     less = answers(chart(weight_evenness=1.4 - uneven))
     assert sum("less evenly" in sentence for sentence in less) == 2
     same = answers(chart(weight_evenness=0.7))
@@ -117,7 +117,7 @@ def test_evenness_is_compared_with_the_random_sentence() -> None:
 
 def test_the_factor_is_set_beside_lambda() -> None:
     said = answers(chart(affine_r2=0.8, affine_r2_after=1.0, factor=0.6, retained=0.5))
-    assert "0.800 in layer 0" in one(said, "as before, with R² 0.800")
+    assert "0.800 in layer 0" in one(said, "pattern of attention to original tokens, with R² 0.800")
     assert "is larger than the part of attention not given to inserted" in said[-1]
     assert said[-1].endswith(": +0.100.") or ": +0.100 " in said[-1]
     kept = one(said, "original tokens still get 0.500")
@@ -130,13 +130,15 @@ def test_layers_are_named_by_their_intervals() -> None:
     said = answers(chart(amplitude=amplitude, affine_r2=np.array([0.95, 0.2]).reshape(1, 1, 2, 1)))
     assert one(said, "lowers the attention on the original tokens in layer 0.")
     assert one(said, "raises the attention on the original tokens in layer 1.")
-    assert one(said, "In layer 0", "as before: R² over 0.9")
+    assert one(
+        said, "In layer 0", "keep their pattern of attention to original tokens: R² over 0.9"
+    )
 
 
 def test_heads_are_counted() -> None:
     kept: dict[str, Any] = {"shape": 0.99, "entropy_change": 0.0, "peak_ratio": 0.5}
     said = answers(chart(amplitude=0.5, **kept))
-    heads = [s for s in said if "sixth less attention" in s and "in 6 of 6 heads:" in s]
+    heads = [s for s in said if "sixth less attention" in s and "changes 6 of 6 heads:" in s]
     assert len(heads) == 2  # the run, and the random sentence
 
 

@@ -154,9 +154,12 @@ def _extremes(reading: _Reading, words: Sequence[str]) -> Iterator[Sentence]:
         parts, claim = extreme(lifts, word), extreme_claim(lifts, reading.labels, word)
         got, due, lift = (row[parts[0]] for row in (reading.mass, reading.even, reading.lift))
         if len(parts) == 1:
-            rest = ", but tokens outside the parts get more than theirs"
-            beside = rest if word == "most" and lift.value < 1 else ""
-            text = f"{among}{claim}: {percent(got.value)} of attention; {_spread(due)}{beside}"
+            text = f"{among}{claim}: {percent(got.value)} of attention; {_spread(due)}"
+            if word == "most" and lift.value < 1:  # the first token and the template get the rest
+                every = "both" if len(lifts) == 2 else f"all {len(lifts)}"
+                text = f"{every} parts get less attention than by an even spread; "
+                text += f"{_quoted(reading.labels[parts[0]])} comes closest: "
+                text += f"{percent(got.value)} against {percent(due.value)}"
             yield Sentence(text, [got, due])
         else:
             yield Sentence(f"{among}{claim}: {times(lift.value)} times their even share", [lift])

@@ -69,8 +69,8 @@ def sentence(fact: Fact, *, several: bool = False) -> Sentence:
 
 
 def _of_what(fact: Fact) -> str:
-    """`among hash and star, ` before what is said of a share."""
-    return f"among {_among(fact)}, " if fact.subject.measure == "share" else ""
+    """`of the attention to hash and star, ` before what is said of a share."""
+    return f"of the attention to {_among(fact)}, " if fact.subject.measure == "share" else ""
 
 
 def _among(fact: Fact) -> str:
@@ -94,20 +94,23 @@ _BEHIND = {  # the number and its unit: of what
 }
 
 
-_CHANGED = {  # what a number is times → what a change of it is a part of
-    " times its level": " of its level",
-    " times": "",
-}
+_CHANGED = (" times its level before", " times")  # behind a number; a change of it has no unit
+_RATIOS = ("amplitude", "peak_ratio")  # to what there was before
 _THAN = {  # what one insertion does more, or less, than another, and where
-    "amplitude": "leaves {more} attention on the original tokens{at}",
     "retained": "leaves original tokens {more} attention{at}",
     "divergence": "makes attention on original tokens{at} diverge {more} from before",
 }
-RESCALED = "later tokens divide attention among original tokens as before"
+RESCALED = "later tokens keep their pattern of attention to original tokens"
 
 
 def _what(subject: Key) -> str:
     return phrase(subject.measure, subject.token_class)
+
+
+def _compared(subject: Key) -> str:
+    """What differs between two insertions or models."""
+    ratio = ", as a ratio to before," if subject.measure in _RATIOS else ""
+    return f"{_what(subject)}{ratio}"
 
 
 def _size(number: Number, measure: str, **how: bool) -> str:
@@ -116,8 +119,8 @@ def _size(number: Number, measure: str, **how: bool) -> str:
     text = text.replace(" per token", " of all attention") if measure == "density" else text
     if not how.get("sign"):
         return text
-    for times, of in _CHANGED.items():
-        text = text.replace(times, of)
+    for times in _CHANGED:
+        text = text.replace(times, "")
     return text
 
 
@@ -132,10 +135,18 @@ def _two(subject: Key) -> tuple[str, str]:
         return name(subject.model), name(subject.against)
     b, a = inserted(subject.condition), inserted(subject.against)
     if b == f"{a} {HIDDEN}":
-        return b, "the same in sight"
+        return b, "the same, visible to them"
     if HIDDEN in b and HIDDEN not in a:
         a = f"{a} in sight"
     return b, a
+
+
+def _hiding_inserted(subject: Key) -> str | None:
+    """`hiding the inserted 55 copies of “/” from later tokens`, if that is all that differs."""
+    a = inserted(subject.against) if subject.condition and subject.against else ""
+    if not a or inserted(subject.condition) != f"{a} {HIDDEN}":
+        return None
+    return f"hiding the inserted {a.removeprefix('a ')} {HIDDEN.removeprefix('hidden ')}"
 
 
 def _at(fact: Fact) -> str:
@@ -150,7 +161,7 @@ def _first(fact: Fact, claim: str) -> str:
 def _nowhere(fact: Fact) -> str:
     """Behind a `not`, which "in all layers" would leave open: not in all, or not in any?"""
     if len(fact.places) < fact.of or fact.of < 2:
-        return _at(fact)
+        return _at(fact).replace(" in layers ", " in any of layers ")
     noun = "head" if any(head is not None for _, head in fact.places) else "layer"
     return f" in either {noun}" if fact.of == 2 else f" in any of {fact.of} {noun}s"
 
@@ -184,27 +195,30 @@ def _change(fact: Fact) -> Sentence:
     more, higher = ("more", "higher") if fact.side > 0 else ("less", "lower")
     (b, a), tokens = _two(subject), name(subject.token_class)
     if subject.measure == "weight_evenness":
-        claim = f"attention is spread {more} evenly over {b} than over {a} (evenness 0 to 1)"
+        evenly = f"attention is spread {more} evenly over {b} than over {a}"
+        claim = f"{evenly}, by normalised entropy"
     elif subject.condition is not None and subject.measure in _THAN:
         does = _THAN[subject.measure].format(more=more, at=_at(fact))
-        claim = f"inserting {b} {does} than inserting {a}"
+        hiding = _hiding_inserted(subject)
+        claim = f"{hiding} {does}" if hiding else f"inserting {b} {does} than inserting {a}"
     elif subject.condition is not None:
-        claim = f"{_what(subject)} is {higher} after inserting {b} than after {a}"
+        claim = f"{_compared(subject)} is {higher} after inserting {b} than after {a}"
     elif subject.measure == "mass":
         claim = f"{b} looks {more} at {tokens} tokens than {a}"
     elif subject.measure == "share":
-        share = f"a {'larger' if fact.side > 0 else 'smaller'} share of attention"
-        claim = f"{b} gives {tokens} {share} than {a}"
+        claim = f"{b} gives {tokens} {more} than {a}"
     elif subject.measure in _HIDING:  # a loss is a number below 0
         (lowers, _), of = _HIDING[subject.measure]
         further = "more" if (fact.side > 0) == (lowers == "changes") else "less"
         place = fact.farthest[0]
         there = f" in {where(place)}" if len(fact.places) > 1 else ""
-        claim = f"{_hiding(fact)} {lowers} {of} {further} in {b} than in {a}; {b} minus {a}{there}"
-        return Sentence(f"{claim}: {_size(number, subject.measure, sign=True)}", (number,))
+        claim = f"{_hiding(fact)} {lowers} {of} {further} in {b} than in {a}"
+        size = f"change in {b} minus change in {a}{there}: "
+        size += _size(number, subject.measure, sign=True)
+        return Sentence(f"{claim}; {size}", (number,))
     else:
-        claim = f"{_what(subject)} is {higher} in {b} than in {a}"
-    size = _farthest(fact, "largest of these", sign=True)
+        claim = f"{_compared(subject)} is {higher} in {b} than in {a}"
+    size = _farthest(fact, "largest difference", sign=True)
     few = ""
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
@@ -223,28 +237,30 @@ def _equivalent(fact: Fact) -> Sentence:
     if not any(number.has_interval or number.value for number in fact.numbers):
         same, near = "exactly the same", ""
     b, a = _two(subject)
-    return Sentence(f"{_what(subject)} is {same} in {b} and {a}{_at(fact)}{near}")
+    return Sentence(f"{_compared(subject)} is {same} in {b} and {a}{_at(fact)}{near}")
 
 
 @_form
 def _not_significant(fact: Fact) -> Sentence:
     subject, (b, a) = fact.subject, _two(fact.subject)
-    between = f"between {'inserting ' if subject.condition else ''}{b} and {a}"
+    between = f" between {'inserting ' if subject.condition else ''}{b} and {a}"
     if subject.measure in _HIDING:
         of = _HIDING[subject.measure][1].removesuffix(" over its best rival")
         says = f"{_hiding(fact)} has an effect on {of} that does not differ significantly"
         there = ""
+    elif hiding := _hiding_inserted(subject):
+        says, between = f"{hiding} does not significantly change {_what(subject)}", ""
+        there = _nowhere(fact)
     else:
-        says, there = f"{_what(subject)} does not differ significantly", _nowhere(fact)
-    text = f"{says} {between}{there}"
+        says, there = f"{_compared(subject)} does not differ significantly", _nowhere(fact)
+    text = f"{says}{between}{there}"
     if len(fact.numbers) == 1:
         (number,) = fact.numbers
-        corrected = "" if _around(number, 0.0) else " after correction"  # for all comparisons
-        size = _size(number, subject.measure, sign=True)
-        order = ", first minus second"
-        if corrected and subject.measure in ("share", "lift"):  # which take many words already
-            order = ""
-        return Sentence(f"{says}{corrected} {between}{there}: {size}{order}", (number,))
+        sure = _around(number, 0.0)
+        corrected = "" if sure else " after correction"  # for all comparisons
+        size = f"{'' if sure else 'uncorrected '}{_size(number, subject.measure, sign=True)}"
+        order = ", first minus second" if sure and between else ""
+        return Sentence(f"{says}{corrected}{between}{there}: {size}{order}", (number,))
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
     largest = max(fact.numbers, key=lambda number: number.detectable_family or 0.0)
@@ -349,7 +365,7 @@ def _lead(fact: Fact) -> Sentence:
     most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
     claim = _first(fact, f"of {_among(fact)}, {token_class} gets the {most}")
     if fact.subject.measure == "share":
-        claim = f"{token_class} gets the largest share of attention{_at(fact)}"
+        claim = f"{token_class} gets the largest share{_at(fact)}"
     return Sentence(f"{claim}{size}", size.numbers)
 
 
@@ -437,8 +453,8 @@ def _models(fact: Fact) -> Sentence:
 _LABELS = {  # what happens in a head with this label, by the usual thresholds: 1.2 and 1 / 1.2
     "smoothed": "attention spreads out, with its highest peak at least a sixth lower",
     "sharpened": "attention gathers, with its highest peak at least a fifth higher",
-    "amplified": "original tokens get at least a fifth more attention, shared as before",
-    "damped": "original tokens get at least a sixth less attention, shared as before",
+    "amplified": "original tokens get at least a fifth more attention, divided as before",
+    "damped": "original tokens get at least a sixth less attention, divided as before",
     "reconfigured": "attention spreads over the original tokens in another pattern",
 }
 _SIZES = re.compile(r" at least a (?:fifth|sixth)")
@@ -452,8 +468,11 @@ def _labels(fact: Fact) -> Sentence:
         return Sentence(f"{inserting} changes none of {fact.of} heads")
     first = changed[0]
     said = _LABELS[first.label or ""] if fact.usual else _SIZES.sub("", _LABELS[first.label or ""])
-    often = f"what {inserting} does most often, in {first.value:.0f} of {fact.of} heads"
-    return Sentence(f"{often}: {said}", (first,))
+    heads = f"{first.value:.0f} of {fact.of} heads"
+    claim = f"the commonest effect of {inserting}, in {heads}"
+    if len(changed) == 1:
+        claim = f"{inserting} changes {heads}"
+    return Sentence(f"{claim}: {said}", (first,))
 
 
 @_form

@@ -29,7 +29,7 @@ ASKED = {  # query sets; others are called by their own words
 }
 _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class of tokens
     "mass": "attention to {} tokens",
-    "share": "the share of attention to {}",
+    "share": "the share of {}",
     "density": "attention per {} token",
     "expected": "what an even spread of attention would give {} tokens",
     "lift": "attention per {} token, in multiples of the average token's,",
