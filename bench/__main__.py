@@ -91,6 +91,10 @@ def memory() -> dict[str, Any]:
     return peaks | {f"eager {t}": apart(f"memory.peak_of('eager', {t})") for t in (256, 1024)}
 
 
+def beginnings() -> dict[str, Any]:
+    return {str(mb): apart(f"memory.kept_beginnings({mb})") for mb in (0, 150, 300)}
+
+
 def long() -> dict[str, Any]:
     return {str(t): apart(f"memory.long_context({t})") for t in LONG}
 
@@ -160,6 +164,7 @@ PARTS: dict[str, Callable[[], Any]] = {
     "longer": partial(apart, "datasets.longer()"),
     "statistics": partial(apart, "statistics.times()"),
     "memory": memory,
+    "beginnings": beginnings,
     "chart": chart,
     "long": long,
     "explorer": explorer,

@@ -37,6 +37,33 @@ def long_context(tokens: int) -> float:
     return _peak()
 
 
+def kept_beginnings(
+    megabytes: int, documents: int = 12, questions: int = 2, shared: int = 1000, own: int = 100
+) -> float:
+    """Gigabytes: questions about documents, in chunks of 100 tokens, in this budget for the chunks
+    that are kept. Those of one document take 46 MB and more.
+    """
+    import torch
+
+    from mindshare.attention.jobs import Job
+    from mindshare.study import build_study
+    from mindshare.study.backend import LocalBackend
+
+    backend = LocalBackend(mindshare.load("smollm2"))
+    backend.prefixes.budget = megabytes * 10**6
+    columns = workloads.classes(shared + own)[0].numpy()
+    jobs = []
+    for document in range(documents):
+        start = workloads.inputs(shared + document)[0, :shared]
+        for question in range(questions):
+            end = workloads.inputs(own + questions * document + question)[0, :own]
+            jobs.append(Job(f"{document}.{question}", torch.cat([start, end]).numpy(), columns))
+    request = build_study(classes={"hash": "#", "star": "*"}, chunk_tokens=100).request()
+    assert sum(map(len, backend.results(jobs, request))) == len(jobs)
+    assert megabytes == 0 or backend.prefixes.size > 0
+    return _peak()
+
+
 def chart(tokens: int) -> float:
     """Gigabytes: the whole way to a saved chart of two models, drawing included."""
     import tempfile

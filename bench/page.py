@@ -48,6 +48,7 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "longer": _longer,
         "statistics": _statistics,
         "memory": _memory,
+        "beginnings": _beginnings,
         "chart": _chart,
         "long": _long,
     }
@@ -67,10 +68,10 @@ all layers and heads, {machine["cores"]} cores ({machine["processor"]}, {machine
 the base model without its language-model head. Made by `make bench`, which writes this page from
 `bench/results.json`; one part can be repeated with `python -m bench speed` (or `layers`, `kept`,
 `reported`, `eager`, `batch`, `insertion`, `grid`, `prefixes`, `late`, `start`, `peers`,
-`knockouts`, `dataset`, `longer`, `statistics`, `memory`, `chart`, `long`). Ways are run in
-turn, round after round. A ratio is that of the quickest rounds: other work on a shared machine only
-ever adds time, and adds more than what is measured here. The median of the rounds' own ratios
-stands beside it: what a user sees on a machine as busy as this one was.
+`knockouts`, `dataset`, `longer`, `statistics`, `memory`, `beginnings`, `chart`, `long`). Ways are
+run in turn, round after round. A ratio is that of the quickest rounds: other work on a shared
+machine only ever adds time, and adds more than what is measured here. The median of the rounds' own
+ratios stands beside it: what a user sees on a machine as busy as this one was.
 """
 
 
@@ -399,6 +400,17 @@ Resident set of a process that loads the model and runs one pass. Target at 4,09
 at most {MEMORY_TARGET:.2f} × the plain pass.
 
 {_table(head, rows)}
+"""
+
+
+def _beginnings(results: dict[str, Any]) -> str:
+    without, *kept = results["beginnings"].items()
+    said = "; ".join(f"{budget} MB: {1000 * (peak - without[1]):+.0f} MB" for budget, peak in kept)
+    return f"""## Memory of kept beginnings
+
+12 documents of 1,000 tokens with two questions each, `--chunk-tokens 100`: all their chunks would
+take more than 550 MB. Peak memory above that of a run that keeps none ({without[1]:.2f} GB), by
+the budget for what is kept: {said}.
 """
 
 

@@ -275,8 +275,8 @@ def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list
         rows = [r for r in difference.to_pylist() if r["difference"] * side > 0]
         layers = [r["layer"] for r in rows if evidence.differs(Number.from_row(r, "difference"))]
         at = wheres([(layer, None) for layer in layers], difference.num_rows)
-        hiding = f"hiding the inserted tokens brings attention {words} what it was without them"
-        lines += [f"In {at}, {hiding}."] if layers else []
+        hiding = "hiding the inserted tokens from later ones brings attention on original tokens"
+        lines += [f"In {at}, {hiding} significantly {words} that before."] if layers else []
     left = "the effect of distance: tokens after them stand further from those before"
     return [*lines, f"With the inserted tokens hidden, what is left is {left}."]
 

@@ -156,10 +156,8 @@ def _extremes(reading: _Reading, words: Sequence[str]) -> Iterator[Sentence]:
         if len(parts) == 1:
             text = f"{among}{claim}: {percent(got.value)} of attention; {_spread(due)}"
             if word == "most" and lift.value < 1:  # the first token and the template get the rest
-                every = "both" if len(lifts) == 2 else f"all {len(lifts)}"
-                text = f"{every} parts get less attention than by an even spread; "
-                text += f"{_quoted(reading.labels[parts[0]])} comes closest: "
-                text += f"{percent(got.value)} against {percent(due.value)}"
+                shares = f"{percent(got.value)} of attention against {percent(due.value)}"
+                text = f"{among}{claim}, yet below an even spread: {shares}"
             yield Sentence(text, [got, due])
         else:
             yield Sentence(f"{among}{claim}: {times(lift.value)} times their even share", [lift])

@@ -109,7 +109,7 @@ def _what(subject: Key) -> str:
 
 def _compared(subject: Key) -> str:
     """What differs between two insertions or models."""
-    ratio = ", as a ratio to before," if subject.measure in _RATIOS else ""
+    ratio = ", relative to before," if subject.measure in _RATIOS else ""
     return f"{_what(subject)}{ratio}"
 
 
@@ -206,7 +206,7 @@ def _change(fact: Fact) -> Sentence:
     elif subject.measure == "mass":
         claim = f"{b} looks {more} at {tokens} tokens than {a}"
     elif subject.measure == "share":
-        claim = f"{b} gives {tokens} {more} than {a}"
+        claim = f"{b} gives {tokens} a {'larger' if fact.side > 0 else 'smaller'} share than {a}"
     elif subject.measure in _HIDING:  # a loss is a number below 0
         (lowers, _), of = _HIDING[subject.measure]
         further = "more" if (fact.side > 0) == (lowers == "changes") else "less"
@@ -256,10 +256,13 @@ def _not_significant(fact: Fact) -> Sentence:
     text = f"{says}{between}{there}"
     if len(fact.numbers) == 1:
         (number,) = fact.numbers
-        sure = _around(number, 0.0)
-        corrected = "" if sure else " after correction"  # for all comparisons
-        size = f"{'' if sure else 'uncorrected '}{_size(number, subject.measure, sign=True)}"
-        order = ", first minus second" if sure and between else ""
+        corrected, size = "", _size(number, subject.measure, sign=True)
+        if not _around(number, 0.0):
+            corrected = " after correction"  # for all comparisons
+            size = re.sub(r" (?=≈?\[)", ", uncorrected ", size)
+        order = ", first minus second" if between else ""
+        if corrected and subject.measure in ("share", "lift"):  # which take many words already
+            order = ""
         return Sentence(f"{says}{corrected}{between}{there}: {size}{order}", (number,))
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
@@ -451,8 +454,10 @@ def _models(fact: Fact) -> Sentence:
 
 
 _LABELS = {  # what happens in a head with this label, by the usual thresholds: 1.2 and 1 / 1.2
-    "smoothed": "attention spreads out, with its highest peak at least a sixth lower",
-    "sharpened": "attention gathers, with its highest peak at least a fifth higher",
+    "smoothed": "attention among original tokens spreads out, "
+    "with its highest peak at least a sixth lower",
+    "sharpened": "attention among original tokens gathers, "
+    "with its highest peak at least a fifth higher",
     "amplified": "original tokens get at least a fifth more attention, divided as before",
     "damped": "original tokens get at least a sixth less attention, divided as before",
     "reconfigured": "attention spreads over the original tokens in another pattern",

@@ -40,7 +40,7 @@ _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class 
     "delta_logit": "the effect of hiding {} tokens on the answer's lead over its best rival",
     "kl": "the effect of hiding {} tokens on the prediction",
     "flip": "the effect of hiding {} tokens on the answer",
-    "amplitude": "attention on the original tokens",
+    "amplitude": "attention per original token",
     "shape": "the likeness to the pattern before",
     "retained": "attention not given to inserted tokens",
     "peak_ratio": "the most attention on any original token",
