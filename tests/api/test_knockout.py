@@ -17,6 +17,8 @@ from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
 from mindshare.study import build_knockout_study
 
+from ..figures.drawing import caption, drawn, words
+
 CLASSES = {"hash": "#", "star": "*"}
 QUIET = Loading(progress=False)
 
@@ -193,3 +195,26 @@ def test_several_prompts_do_not_list_their_answers(base: LoadedModel) -> None:
 def test_a_blank_answer_is_warned_of(base: LoadedModel, answer: str, warned: bool) -> None:
     chart = knockout(base, prompts(1, answer=answer), classes=CLASSES)
     assert any("the answer is blank" in note for note in chart.notes) == warned
+
+
+@pytest.mark.parametrize("labels", ["zero-based", "one-based"])
+def test_heads_hidden_together_are_named_by_every_text(base: LoadedModel, labels: str) -> None:
+    """Not a mean over layers, nor all heads: what the axis, the caption and findings say."""
+    chart = knockout(base, prompts(12), classes=CLASSES, heads="0.1,1.0", labels=labels)
+    (figure,) = chart.figures
+    heads = "heads L0H1 and L1H0 together" if labels == "zero-based" else "heads L1H2 and L2H1"
+    assert chart.findings
+    for text in (*chart.findings, caption(figure), figure.definition, figure.description):
+        assert heads in text
+        assert not re.search(r"mean o[fv]|on average|all heads|by layer|1 layer", text), text
+    assert any(heads in text for text in words(drawn(figure)))
+    assert "average" not in figure.title
+    assert "layer" not in figure.title
+
+
+def test_of_one_prompt_heads_hidden_together_are_named(base: LoadedModel) -> None:
+    chart = knockout(base, prompts(1), classes=CLASSES, heads="0.1,1.0,1.1,0.0")
+    losses = [said for said in chart.findings if "answer is" not in said]
+    assert len(losses) == len(CLASSES)
+    assert all("at 4 heads together" in said for said in losses)
+    assert "L0H1, L1H0, L1H1 and L0H0" in chart.figures[0].definition

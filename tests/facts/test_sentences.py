@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from mindshare.facts import Fact, Key, Number, Sentence, find, sentence
@@ -12,13 +15,34 @@ from mindshare.facts.cells import charts_of
 from mindshare.facts.find import largest_effects, results
 from mindshare.facts.sentences import FORMS
 from mindshare.facts.words import decimals, name, value, where, wheres, written
-from mindshare.stats import estimate
+from mindshare.stats import contrast, estimate
 from tests.stats.test_uses import effects
 
 from .made import Made, awkward, class_tables, insertion_tables
 from .reading import is_carried, looked_up, stated, told
 
 OVERALL = (None, None)
+
+
+def together(*, lost: list[float]) -> dict[str, pa.Table]:
+    """Knock-outs of two heads together, in as many models as losses."""
+    about = {"mindshare.definition": json.dumps({"places": [[17, 4], [18, 6]], "each": False})}
+    models = {}
+    for i, loss in enumerate(lost):
+        content = effects([0.1], [loss], prompts=30).replace_schema_metadata(about)
+        for axis in ("layer", "head"):
+            place, field = content.column_names.index(axis), content.schema.field(axis)
+            content = content.set_column(place, field, pa.nulls(content.num_rows, field.type))
+        # the same noise, of other prompts: models do not move alike
+        noisy = np.roll(content["delta_logprob"].to_numpy(), i).astype(np.float32)
+        place = content.column_names.index("delta_logprob")
+        models[f"m{i}"] = content.set_column(place, content.schema.field(place), pa.array(noisy))
+    first, *others = models
+    pairs = {
+        f"{other}_minus_{first}": contrast(models, a=first, b=other, measure="delta_logprob")
+        for other in others
+    }
+    return {"summary": estimate(models, "delta_logprob"), **pairs}
 
 
 def every_fact() -> list[Fact]:
@@ -109,6 +133,19 @@ def test_a_mean_that_is_not_significant_after_correction_says_so() -> None:
     assert "after correction; uncorrected: 0.98" in sentence(near)
     over = Fact("level", key, 0, (OVERALL,), (Number(0.98, 0.96, 1.01, 12),), 1, test=test)
     assert "correction" not in sentence(over)
+
+
+def test_heads_that_were_hidden_together_are_named() -> None:
+    facts = find(together(lost=[-1.0, -0.5, -1.00003])) + find(together(lost=[0.0, 1e-5]))
+    assert {fact.kind for fact in facts} >= {"effect", "no_effect", "change", "not_significant"}
+    for fact in facts:
+        said = sentence(fact, several=True)
+        words, numbers = told(said)
+        assert words <= 30, said
+        assert numbers <= 3, said
+        assert all(is_carried(word, said) for word in stated(said)), said
+        assert "heads L17H4 and L18H6 together" in said
+        assert "all layers" not in said
 
 
 def test_nothing_that_differs_is_written_as_zero() -> None:

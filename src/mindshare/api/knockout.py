@@ -301,6 +301,8 @@ class KnockoutAnalysis(Analysis):
         study, window = self.study, self.study.window
         layers = f" of {window} layers around each" if window > 1 else ""
         about = comparison.about(study) | {"hidden": study.how}
+        if study.places and not study.each:  # their names and how they are counted: see captions
+            return about
         if not study.each:
             about["heads"] = f"all heads{layers} at once"
         elif window > 1:

@@ -8,6 +8,7 @@ the statistics that made the saved ones.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -20,6 +21,7 @@ from mindshare.errors import SelectionError
 from mindshare.measures import MEASURES
 from mindshare.naming import file_word
 from mindshare.stats import Resampling, contrast, estimate
+from mindshare.tables import LABELS, ONE_BASED
 
 Row = dict[str, Any]
 Place = tuple[int | None, int | None]  # layer, head; None: the mean over them
@@ -214,6 +216,12 @@ class Numbers:
         differences = (key for key in self.cells if key.against and key.condition is None)
         return _distinct((key.against, key.model) for key in differences)
 
+    @cached_property
+    def together(self) -> tuple[Place, ...]:
+        """Heads that a knock-out hid from at once, and from no others, as layers are counted."""
+        first = int(self.about.get(LABELS) == ONE_BASED)
+        return tuple((layer + first, head + first) for layer, head in hidden_together(self.about))
+
     @property
     def n_prompts(self) -> int:
         return max((n.n_prompts for n in self.cells.values()), default=0)
@@ -259,6 +267,19 @@ def _has(table: pa.Table, *columns: str) -> bool:
 
 def metadata(table: pa.Table) -> dict[str, str]:
     return {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+
+
+def study_of(about: Mapping[str, str]) -> dict[str, Any]:
+    """The definition of the study that a table with this metadata is of, as it was hashed."""
+    study: dict[str, Any] = json.loads(about.get("mindshare.definition", "{}"))
+    return study
+
+
+def hidden_together(about: Mapping[str, str]) -> list[tuple[int, int]]:
+    """The heads (0-based) that a knock-out hid from at once, and from no others; else none."""
+    study = study_of(about)
+    places = [] if study.get("each") else study.get("places") or []
+    return [(layer, head) for layer, head in places]
 
 
 def measure_of(table: pa.Table) -> str:

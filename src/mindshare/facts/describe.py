@@ -43,6 +43,7 @@ from mindshare.facts.words import (
     listed,
     name,
     names,
+    together,
     value,
     where,
     wheres,
@@ -250,7 +251,7 @@ def _counted(numbers: Numbers) -> str:
 
 def _layers(numbers: Numbers) -> str:
     if not numbers.layers:
-        return "the mean of the layers"
+        return together(numbers.together) if numbers.together else "the mean of the layers"
     runs = listed(layer_ranges(numbers.layers).split(", "))
     words = f"{count(len(numbers.layers), 'layer')} ({runs})"
     return f"{words} and {count(len(numbers.heads), 'head')}" if numbers.heads else words
@@ -299,7 +300,8 @@ def _class_components(numbers: Numbers) -> Iterator[str]:
     if numbers.by_head:
         yield f"Layers and heads, both {_counted(numbers)}."
     else:
-        yield f"Horizontal axis: layers, {_counted(numbers)}."
+        if not numbers.together:
+            yield f"Horizontal axis: layers, {_counted(numbers)}."
         yield f"Vertical axis: {word(numbers.measure)}."
     yield from _defined([numbers.measure])
     unnamed = [one for one in numbers.classes if one in UNNAMED and one not in numbers.named]
@@ -335,7 +337,8 @@ def _class_details(numbers: Numbers) -> Iterator[str]:
             if (n := numbers.get(replace(key, token_class=token_class).at(place))) is not None
         ]
         if values:
-            yield _line(f"{where(place)}, {lead}{measured}", values)
+            there = together(numbers.together) if numbers.together else where(place)
+            yield _line(f"{there}, {lead}{measured}", values)
 
 
 # Insertions.

@@ -7,7 +7,6 @@ no claim (a mean, a count of labels) has no test.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from mindshare.facts.cells import (
     Place,
     Tables,
     charts_of,
+    study_of,
 )
 from mindshare.facts.evidence import (
     ALPHA,
@@ -72,6 +72,7 @@ class Fact:
     usual: bool = True  # of labels: drawn from the usual thresholds
     among: tuple[str, ...] = ()  # the classes that a share is of, or that one leads
     window: int = 1  # layers around a place that are changed with it
+    together: tuple[Place, ...] = ()  # heads that a class was hidden from at once, if only some
 
     @property
     def farthest(self) -> tuple[Place, Number]:
@@ -100,7 +101,7 @@ def facts_of(numbers: Numbers) -> list[Fact]:
         return _insertion_facts(numbers)
     if numbers.measure in EFFECTS:
         found = _effect_facts(numbers) if numbers.has_intervals else []
-        return [replace(fact, window=_window(numbers)) for fact in found]
+        return _hidden(numbers, found)
     facts = _class_facts(numbers) if numbers.has_intervals else []
     if numbers.measure == "share":
         facts = [replace(fact, among=tuple(numbers.named)) for fact in facts]
@@ -278,8 +279,10 @@ def _effect_facts(numbers: Numbers) -> list[Fact]:
     return [*facts, *sorted(changes, key=lambda f: f.kind != "change")]
 
 
-def _window(numbers: Numbers) -> int:
-    return int(json.loads(numbers.about.get("mindshare.definition", "{}")).get("window", 1))
+def _hidden(numbers: Numbers, facts: Iterable[Fact]) -> list[Fact]:
+    """The facts with what was hidden from at once: layers around each, or heads."""
+    window = int(study_of(numbers.about).get("window", 1))
+    return [replace(fact, window=window, together=numbers.together) for fact in facts]
 
 
 def largest_effects(numbers: Numbers) -> list[Fact]:
@@ -294,7 +297,7 @@ def largest_effects(numbers: Numbers) -> list[Fact]:
             place = max(series, key=lambda p: abs(series[p].value))
             number, side = series[place], (series[place].value > 0) - (series[place].value < 0)
             facts.append(Fact("largest_effect", key, side, (place,), (number,), len(series)))
-    return [replace(fact, window=_window(numbers)) for fact in facts]
+    return _hidden(numbers, facts)
 
 
 # Insertions.

@@ -24,6 +24,7 @@ from mindshare.facts.words import (
     names,
     phrase,
     single,
+    together,
     value,
     where,
     wheres,
@@ -150,7 +151,9 @@ def _hiding_inserted(subject: Key) -> str | None:
 
 
 def _at(fact: Fact) -> str:
-    return "" if fact.places == (OVERALL,) else f" in {wheres(fact.places, fact.of)}"
+    if fact.places == (OVERALL,):
+        return f" in {together(fact.together)}" if fact.together else ""
+    return f" in {wheres(fact.places, fact.of)}"
 
 
 def _first(fact: Fact, claim: str) -> str:
@@ -178,7 +181,7 @@ def _hiding(fact: Fact) -> str:
     hiding = f"hiding {name(fact.subject.token_class)} tokens"
     at = "around" if fact.window > 1 else "at"
     if fact.places == (OVERALL,):
-        return hiding
+        return f"{hiding} at {together(fact.together)}" if fact.together else hiding
     if len(fact.places) == 1:
         return f"{hiding} {at} {where(fact.places[0])}"
     there = wheres(fact.places, fact.of)
@@ -261,8 +264,8 @@ def _not_significant(fact: Fact) -> Sentence:
             corrected = " after correction"  # for all comparisons
             size = re.sub(r" (?=≈?\[)", ", uncorrected ", size)
         order = ", first minus second" if between else ""
-        if corrected and subject.measure in ("share", "lift"):  # which take many words already
-            order = ""
+        if fact.together or (corrected and subject.measure in ("share", "lift")):
+            order = ""  # these take many words already
         return Sentence(f"{says}{corrected}{between}{there}: {size}{order}", (number,))
     if any(number.detectable_family is None for number in fact.numbers):
         return Sentence(text)
@@ -352,7 +355,7 @@ def _largest_effect(fact: Fact) -> Sentence:
     verbs, of = _HIDING[measure]
     untested = "one prompt" if number.n_prompts == 1 else count(number.n_prompts, "prompt")
     if not fact.side:
-        tokens = f"hiding {name(fact.subject.token_class)} tokens"
+        tokens = _hiding(fact) if fact.together else _hiding(replace(fact, places=(OVERALL,)))
         return Sentence(f"{tokens} leaves {of} as it is ({untested}: not tested)", (number,))
     size = f"{_size(number, measure, sign=verbs[0] != verbs[1])} ({untested}: not tested)"
     most = " most" if fact.of > 1 else ""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from mindshare.facts.cells import OVERALL, Place
 from mindshare.facts.find import EFFECTS, Fact, find, largest
-from mindshare.facts.words import count, wheres
+from mindshare.facts.words import count, together, wheres
 from mindshare.measures import MEASURES
 
 WORDS = 12  # of a title
@@ -59,7 +59,7 @@ def title_of_effects(
         return None
     subject, claims = first.subject, _COSTS[first.subject.measure]
     words = {"model": called(subject.model), "tokens": called(subject.token_class or "")}
-    there = _where(first, [first])
+    there = f"in {together(first.together)}" if first.together else _where(first, [first])
     there = there.replace("in layer", "around layer") if first.window > 1 else there
     title = f"{claims[first.side > 0].format(**words)} {there}"
     return title if len(title.split()) <= WORDS else None

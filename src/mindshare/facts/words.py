@@ -21,6 +21,7 @@ SIGNED = (  # changes, which have a sign even where they are means
     *("entropy_change", "peak_shift", "delta_logprob", "delta_logit", "first_order"),
 )
 RUNS = 3  # runs of layers that are listed; more are counted
+PAIR = 2  # heads hidden from together that are named; more are counted
 ASKED = {  # query sets; others are called by their own words
     "last": "the last token",
     "all": "all tokens",
@@ -160,6 +161,15 @@ def where(place: Place) -> str:
     layer, head = place
     words = "all layers" if layer is None else f"layer {layer}"
     return words if head is None else f"{words}, head {head}"
+
+
+def together(heads: Sequence[Place], *, most: int = PAIR) -> str:
+    """`heads L17H4 and L18H6 together`; of many, how many; one alone is `layer 17, head 4`."""
+    if len(heads) == 1:
+        return where(heads[0])
+    if len(heads) > most:
+        return f"{len(heads)} heads together"
+    return f"heads {listed([f'L{layer}H{head}' for layer, head in heads])} together"
 
 
 def wheres(places: Sequence[Place], of: int) -> str:

@@ -9,6 +9,7 @@ segment starts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -23,6 +24,7 @@ from mindshare.figures.captions import (
     Encoding,
     axis_title,
     axis_words,
+    heads_words,
     summary_figure,
 )
 from mindshare.figures.colours import INK, PAPER
@@ -142,6 +144,11 @@ class _ClassBars:
         return select(self.contrast, self.options).only("class", drawn).table
 
     @property
+    def layers(self) -> list[int]:
+        """Single ones; none of a mean over them, or where heads were hidden from together."""
+        return [n for n in self.data.layers if n is not None]
+
+    @property
     def stacked(self) -> bool:
         """Only means over the same prompts add up."""
         return self.data.measure.additive and not self.some_absent
@@ -251,7 +258,7 @@ def _view(bars: _ClassBars) -> Spec:
 def _facet(bars: _ClassBars) -> Spec:
     facet: Spec = {}
     if bars.grouped:
-        label = "isValid(datum.value) ? 'Layer ' + datum.value : 'Mean of the layers'"
+        label = f"isValid(datum.value) ? 'Layer ' + datum.value : {json.dumps(_unlayered(bars))}"
         header = {"labelOrient": "bottom", "labelExpr": label, "labelPadding": 4, "title": None}
         facet["column"] = channel("layer", "ordinal", header=header)
     if len(bars.panels) > 1:
@@ -300,17 +307,23 @@ def _segments(bars: _ClassBars) -> Spec:
 
 
 def _x(bars: _ClassBars) -> Spec:
-    layers = [n for n in bars.data.layers if n is not None]
     if bars.grouped:
         axis = name_axis(bars.data.models, bars.width / len(bars.data.models), bars.options)
-    elif layers:
-        axis = {"title": "Layer", **number_axis(layers, bars.width / len(layers), bars.options)}
+    elif bars.layers:
+        room = bars.width / len(bars.layers)
+        axis = {"title": "Layer", **number_axis(bars.layers, room, bars.options)}
     else:
-        axis = {"title": None, "labelExpr": "'mean of the layers'", "labelAngle": 0}
+        axis = {"title": None, "labelExpr": json.dumps(_unlayered(bars)), "labelAngle": 0}
     scale = {"paddingInner": 0.2, "paddingOuter": 0.1}
     if bars.grouped:
         return channel("model", "ordinal", sort=bars.data.models, scale=scale, axis=axis)
     return channel("layer", "ordinal", sort="ascending", scale=scale, axis=axis)
+
+
+def _unlayered(bars: _ClassBars) -> str:
+    """What stands below a bar that is of no single layer."""
+    whole = bars.data.layers == bars.data.heads == [None]
+    return heads_words(bars.data) if whole else "mean of the layers"
 
 
 def _colour(bars: _ClassBars) -> Spec:
@@ -339,7 +352,7 @@ def _encoding(bars: _ClassBars) -> Encoding:
     whose = "the total" if bars.stacked and several else "each bar"
     if bars.is_share and len(bars.order) == 2:
         whose = f"the share of {labels[0]}"
-    layers = axis_words("layer", data.layers, bars.options)
+    layers = axis_words("layer", data.layers, bars.options) if bars.layers else _unlayered(bars)
     axes = f"Horizontal: {layers}, one bar per model; vertical: from 0"
     if bars.order != [None]:
         stack = f". Each bar stacks, from the bottom: {listed(labels)}"
@@ -364,7 +377,7 @@ def _title(bars: _ClassBars) -> str:
     """Of two models, what the findings say; else where the bars are highest, if it can be told."""
     data = bars.data
     heights = bars.totals if len(bars.order) > 1 else data.drawn
-    by = "layer" if bars.order == [None] else "token class and layer"
+    by = "layer" if bars.order == [None] else "token class" + " and layer" * bool(bars.layers)
     pair = len(data.models) == 2 and bars.order != [None]
     if bars.is_share or not bars.stacked or pair or "head" in bars.split:
         heights = [] if bars.order != [None] else data.drawn

@@ -9,16 +9,14 @@ so that a new measure needs no text of its own. A chart kind adds only what its 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
-from mindshare.facts.cells import metadata
-from mindshare.facts.words import asked, count, listed
+from mindshare.facts.cells import hidden_together, metadata, study_of
+from mindshare.facts.words import PAIR, asked, count, listed, together
 from mindshare.figures.colours import FAINT, ColourScale
 from mindshare.figures.figure import Figure
 from mindshare.figures.render import printed
@@ -40,7 +38,7 @@ from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, on
 
 Parts = Iterable[str | None]  # sentences; None: nothing to say
 CAPTION_WORDS = 25
-_LISTED, _EACH = 12, 6  # layers that a description lists; numbers of a line
+_LISTED, _EACH = 12, 6  # layers, or heads, that are listed at length; numbers of a line
 _TESTED = ("difference", "p_family")
 _UNBROKEN = 16  # characters of a name that is kept in one line
 _LATER = {"all": "later tokens", "both": "later tokens", "original": "later original tokens"}
@@ -152,7 +150,8 @@ def _first_sentence(data: Selection, measures: Sequence[Measure]) -> str:
     queries = None if data.queries is None else f"attention of {asked(data.queries)}"
     if queries is None and all("received" in measure.needs for measure in measures):
         queries = _asked(data.about, data.metadata)
-    heads = [] if len(data.heads) > 1 else [_heads(data)]  # a map shows by itself that it has each
+    # A map shows by itself that it has each head.
+    heads = [] if len(data.heads) > 1 else [heads_words(data)]
     return _facts_sentence(queries, [*heads, prompts_words(data)], data.style)
 
 
@@ -177,14 +176,19 @@ def _fitted(parts: Parts) -> str:
 def _definition(data: Selection, facts: Parts, measures: Sequence[Measure]) -> str:
     """How the numbers of a table over prompts were made."""
     known = data.metadata
-    study: dict[str, Any] = json.loads(known.get("mindshare.definition", "{}"))
+    study = study_of(known)
     rules = "; ".join(f"{name} = {rule}" for name, rule in study.get("classes") or ())
     rules = data.about.get("classes", rules)
     policy = data.about.get("policy", study.get("policy", "priority"))
     classes = f"Token classes (policy: {policy}): {rules}" if rules else None
     return _define(
         [measure.name for measure in measures],
-        [f"Heads: {_heads(data)}", classes, f"Mean over {prompts_words(data)}", *facts],
+        [
+            f"Heads: {heads_words(data, most=_LISTED)}",
+            classes,
+            f"Mean over {prompts_words(data)}",
+            *facts,
+        ],
         data.style,
         {k: v for k, v in data.about.items() if k not in ("classes", "policy", "heads")},
         known,
@@ -229,9 +233,11 @@ def _series_words(data: Selection, label: str, rows: Sequence[Row]) -> str:
     """Of few rows each number, else `Highest 0.3 (layer 1, head 2), lowest …, mean …`"""
     lead = f"{label}: " if label else ""
     known = [row for row in rows if row[data.value] is not None]
+    hidden = heads_words(data) if hidden_together(data.metadata) else ""
 
     def at(row: Row) -> str:
-        where = row.get("where") or cell_words(row["layer"], row["head"], data.style)
+        where = row.get("where") or hidden
+        where = where or cell_words(row["layer"], row["head"], data.style)
         return f"{number(row[data.value])} ({where})"
 
     if not known:
@@ -300,11 +306,14 @@ def prompts_words(data: Selection) -> str:
     return f"{counted}{of} prompt{'' if max(every, high) == 1 else 's'}{alike}"
 
 
-def _heads(data: Selection) -> str:
-    """How the heads were reduced, as the table or the caller knows it."""
+def heads_words(data: Selection, *, most: int = PAIR) -> str:
+    """How the heads were reduced, as the table or the caller knows it; so many are named."""
+    if hidden := hidden_together(data.metadata):
+        counted = data.style.number
+        return together([(counted(layer), counted(head)) for layer, head in hidden], most=most)
     if data.heads == [None]:
-        both = "mean over heads and layers" if data.layers == [None] else "mean over the heads"
-        return data.about.get("heads", both)
+        both = cell_words(None, None, data.style)
+        return data.about.get("heads", both if data.layers == [None] else "mean over the heads")
     if len(data.heads) > 1:
         return "each head by itself"
     return f"head {data.style.number(data.heads[0])}"  # type: ignore[arg-type]  # not the mean
@@ -379,7 +388,7 @@ def _asked(about: Mapping[str, str], known: Mapping[str, str]) -> str | None:
 
 def _query_set(about: Mapping[str, str], known: Mapping[str, str]) -> tuple[str, int | None] | None:
     """As the caller calls it, or as the table's own study says, which also says what is near."""
-    study = json.loads(known.get("mindshare.definition", "{}"))
+    study = study_of(known)
     if "queries" in about or not isinstance(study.get("queries"), str):
         return (about["queries"], study.get("near")) if "queries" in about else None
     return known.get(QUERIES, study["queries"]), int(study.get("near", 0))
