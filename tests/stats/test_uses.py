@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from mindshare.measures import of_knockouts
 from mindshare.stats import estimate, uses
 from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES, rank_correlation
 from mindshare.tables import table
 
 
-def effects(mass: list[float], effect: list[float], prompts: int = 8) -> pa.Table:
+def effects(
+    mass: list[float], effect: list[float], prompts: int = 8, *, measure: str = "delta_logprob"
+) -> pa.Table:
     """Heads of one layer with these means, the same in every prompt but for a little noise."""
     noise = np.random.default_rng(0).normal(0, 1e-4, (prompts, len(mass)))
     heads, cells = len(mass), prompts * len(mass)
@@ -23,8 +26,8 @@ def effects(mass: list[float], effect: list[float], prompts: int = 8) -> pa.Tabl
             "layer": [0] * cells,
             "head": np.tile(np.arange(heads), prompts),
             "class": ["star"] * cells,
-            "delta_logprob": (np.array(effect) + noise).reshape(-1),
-            **dict.fromkeys(("delta_logit", "kl", "flip", "correct"), nothing),
+            **dict.fromkeys(of_knockouts(), nothing),
+            measure: (np.array(effect) + noise).reshape(-1),
             "mass": np.tile(mass, prompts),
             "contribution": np.tile(mass, prompts),
             "n_tokens": np.full(cells, 3.0),
@@ -34,9 +37,9 @@ def effects(mass: list[float], effect: list[float], prompts: int = 8) -> pa.Tabl
     )
 
 
-def joined(mass: list[float], effect: list[float]) -> pa.Table:
-    tables = {"m": effects(mass, effect)}
-    return uses(*(estimate(tables, name) for name in ("delta_logprob", "mass", "contribution")))
+def joined(mass: list[float], effect: list[float], measure: str = "delta_logprob") -> pa.Table:
+    tables = {"m": effects(mass, effect, measure=measure)}
+    return uses(*(estimate(tables, name) for name in (measure, "mass", "contribution")))
 
 
 def test_heads_that_look_and_heads_that_use_are_told_apart() -> None:
@@ -49,8 +52,11 @@ def test_heads_that_look_and_heads_that_use_are_told_apart() -> None:
 
 
 def test_the_rank_correlation_is_of_mass_and_loss() -> None:
-    found = joined([0.1, 0.2, 0.3, 0.4], [-1.0, -2.0, -3.0, -4.0])
-    assert found.schema.metadata[f"{RANK_CORRELATION} m star".encode()] == b"1.000"
+    """Below 0 is a loss of log-probability; the larger a divergence, the more is lost."""
+    losses = [1.0, 2.0, 3.0, 4.0]
+    for measure, sign in (("delta_logprob", -1), ("delta_logit", -1), ("kl", 1), ("flip", 1)):
+        found = joined([0.1, 0.2, 0.3, 0.4], [sign * loss for loss in losses], measure)
+        assert found.schema.metadata[f"{RANK_CORRELATION} m star".encode()] == b"1.000", measure
 
 
 def test_rank_correlation_of_equal_and_constant_values() -> None:

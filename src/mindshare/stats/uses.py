@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mindshare.measures import MEASURES
 from mindshare.stats.matrices import common_metadata
 from mindshare.tables import table
 
@@ -36,6 +37,8 @@ def uses(effect: pa.Table, mass: pa.Table, contribution: pa.Table) -> pa.Table:
     columns["contribution"] = [carried.get(key) for key in keys]
     remarks = np.full(len(rows), None, object)
     about = common_metadata([effect])
+    # Some measures fall with what is lost, others (a divergence) grow.
+    sign = -1 if MEASURES[about["mindshare.measure"]].below else 1
     for model, token_class in dict.fromkeys((row["model"], row["class"]) for row in rows):
         some = [i for i, k in enumerate(keys) if (k[0], k[-1]) == (model, token_class)]
         masses = np.array([columns["mass"][i] for i in some], float)
@@ -43,7 +46,7 @@ def uses(effect: pa.Table, mass: pa.Table, contribution: pa.Table) -> pa.Table:
         spans = [(columns["low"][i], columns["high"][i]) for i in some]
         remarks[some] = remarks_of(masses, means, spans)
         about[f"{RANK_CORRELATION} {model} {token_class}"] = (
-            f"{rank_correlation(masses, -means):.3f}"
+            f"{rank_correlation(masses, sign * means):.3f}"
         )
     return table("uses", columns | {"remark": remarks}, about)
 
