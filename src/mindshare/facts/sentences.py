@@ -362,16 +362,25 @@ def _largest_effect(fact: Fact) -> Sentence:
     return Sentence(f"{_hiding(fact)} {verbs[fact.side > 0]} {of}{most}: {size}", (number,))
 
 
+_MOST = {  # what a class has that gets more than every other, where it is attention
+    "mass": "most attention",
+    "density": "most attention per token",
+    "lift": "most attention per token",
+}
+
+
 @_form
 def _lead(fact: Fact) -> Sentence:
     token_class, size = name(fact.subject.token_class), _farthest(fact, "highest")
     if fact.subject.measure == "lift":
         text = size.replace(" times", " times the average token's attention")
         size = Sentence(text, size.numbers)
-    most = "most attention" if fact.subject.measure == "mass" else "most attention per token"
-    claim = _first(fact, f"of {_among(fact)}, {token_class} gets the {most}")
     if fact.subject.measure == "share":
-        claim = f"{token_class} gets the largest share{_at(fact)}"
+        return Sentence(f"{token_class} gets the largest share{_at(fact)}{size}", size.numbers)
+    most = f"{_what(fact.subject)} is largest"
+    if fact.subject.measure in _MOST:
+        most = f"{token_class} gets the {_MOST[fact.subject.measure]}"
+    claim = _first(fact, f"of {_among(fact)}, {most}")
     return Sentence(f"{claim}{size}", size.numbers)
 
 
