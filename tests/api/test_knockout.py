@@ -82,6 +82,9 @@ def test_accuracy_among_choices(base: LoadedModel) -> None:
     (measurement,) = chart.measurements.values()
     assert set(measurement.table("effects")["correct"].to_pylist()) <= {0.0, 1.0}
     assert measurement.table("answers")["correct_clean"].null_count == 0
+    assert "uses" not in chart.tables  # an accuracy is no loss
+    (figure,) = chart.figures
+    assert figure.title.startswith("Accuracy with token classes hidden by layer")
 
 
 def test_a_screen_is_confirmed_by_knock_outs(base: LoadedModel) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mindshare.facts import Fact, Key, Number, find
+from mindshare.facts import Fact, Key, Number, find, sentence
 from mindshare.facts.cells import charts_of
 from mindshare.facts.find import claims, contrasted, extremes, level, levels, results
 from mindshare.stats import RESPONSE, Resampling, contrast, estimate
@@ -280,6 +280,21 @@ def test_a_class_too_few_prompts_have_is_not_said_to_have_no_effect(
     facts = find({"summary": estimate({"m": both}, "delta_logprob", options=RESAMPLED)})
     told = {fact.subject.token_class for fact in of(facts, "no_effect")}
     assert told == ({"star", "rare"} if tested else {"star"})
+
+
+def test_an_accuracy_is_compared_between_models_and_not_told_as_attention() -> None:
+    """Where it is high or low says little: that of the whole prompt is not in the table."""
+    accuracy = {
+        name: effects([0.1, 0.2], [high, 0.1], prompts=30, measure="correct")
+        for name, high in (("a", 0.9), ("b", 0.5))
+    }
+    assert find({"summary": estimate(accuracy, "correct", options=RESAMPLED)}) == []
+    content = accuracy["b"].column("correct").to_numpy()[::-1].reshape(-1, 2)[:, ::-1].reshape(-1)
+    place = accuracy["b"].column_names.index("correct")
+    accuracy["b"] = accuracy["b"].set_column(place, "correct", pa.array(content))
+    (one,) = of(find({"b_minus_a": contrast(accuracy, a="a", b="b", measure="correct")}), "change")
+    assert (one.side, one.places) == (-1, ((0, 0),))
+    assert sentence(one).startswith("The accuracy with star tokens hidden is lower in b than in")
 
 
 @pytest.mark.parametrize("prompts", [1, 3])

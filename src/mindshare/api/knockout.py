@@ -28,7 +28,7 @@ from mindshare.api.comparison import Comparison
 from mindshare.attention.jobs import LOGITS
 from mindshare.errors import SelectionError, checked, require_all_known, require_known
 from mindshare.facts.cells import charts_of
-from mindshare.facts.find import claims, facts_of, largest_effects
+from mindshare.facts.find import EFFECTS, claims, facts_of, largest_effects
 from mindshare.facts.sentences import sentence
 from mindshare.facts.words import count, listed, single
 from mindshare.figures import (
@@ -233,7 +233,7 @@ class KnockoutAnalysis(Analysis):
         summary = comparison.estimate(self.measure)
         contrasts = comparison.contrasts(self.measure, heads=not self.study.each)
         joined: dict[str, pa.Table] = {}
-        if not self.study.screen:
+        if self.measure in EFFECTS and not self.study.screen:
             looked = (comparison.estimate(name, effects) for name in ("mass", "contribution"))
             joined = {"uses": uses(summary, *looked)}
         figures = self._figures(comparison, summary) + self._uses(comparison, joined)

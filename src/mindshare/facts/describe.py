@@ -25,7 +25,6 @@ from mindshare.facts.cells import (
 )
 from mindshare.facts.find import (
     BY_LAYER,
-    EFFECTS,
     LAYERED,
     RESPONDS,
     Fact,
@@ -49,7 +48,7 @@ from mindshare.facts.words import (
     wheres,
     word,
 )
-from mindshare.measures import MEASURES
+from mindshare.measures import MEASURES, at_level
 from mindshare.naming import layer_ranges
 from mindshare.tables import DROP_FIRST, LABELS, ONE_BASED
 
@@ -233,7 +232,7 @@ def interpretation(numbers: Numbers, claimed: Sequence[Fact]) -> Iterator[str]:
     which = "these prompts" if numbers.n_prompts > 1 else "this prompt"
     what = "these insertions" if numbers.conditions else "this query set"
     yield f"All of this is about {which} and {what}."
-    first = EFFECT_LIMIT if numbers.measure in EFFECTS else LIMITS[0]
+    first = EFFECT_LIMIT if numbers.measure in at_level("effect") else LIMITS[0]
     yield from (first, *LIMITS[1:]) if numbers.has_intervals else (first,)
 
 

@@ -35,7 +35,7 @@ from mindshare.facts.evidence import (
     rivals,
     testable,
 )
-from mindshare.measures import MEASURES
+from mindshare.measures import MEASURES, at_level
 from mindshare.stats import Thresholds
 from mindshare.stats.response import thresholds_of
 
@@ -47,7 +47,7 @@ OVER_DEPTH = ("retained", "divergence")
 RESPONDS = "divergence"  # what heads are ranked by
 LAYERED = 2  # conditions whose layers are looked at
 TOP = 6  # heads that are looked at
-# Of a knock-out: 0 says that hiding a class changes nothing.
+# Of a knock-out: 0 says that hiding a class changes nothing. An accuracy is no change.
 EFFECTS = ("delta_logprob", "delta_logit", "first_order", "kl", "flip")
 
 
@@ -102,6 +102,8 @@ def facts_of(numbers: Numbers) -> list[Fact]:
     if numbers.measure in EFFECTS:
         found = _effect_facts(numbers) if numbers.has_intervals else []
         return _hidden(numbers, found)
+    if numbers.measure in at_level("effect"):
+        return _hidden(numbers, _changes(numbers, numbers.named))
     facts = _class_facts(numbers) if numbers.has_intervals else []
     if numbers.measure == "share":
         facts = [replace(fact, among=tuple(numbers.named)) for fact in facts]

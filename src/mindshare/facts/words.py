@@ -41,6 +41,7 @@ _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class 
     "delta_logit": "the effect of hiding {} tokens on the answer's lead over its best rival",
     "kl": "the effect of hiding {} tokens on the prediction",
     "flip": "the effect of hiding {} tokens on the answer",
+    "correct": "the accuracy with {} tokens hidden",
     "amplitude": "attention per original token",
     "shape": "the likeness to the pattern before",
     "retained": "attention not given to inserted tokens",

@@ -26,10 +26,13 @@ def summary_title(
     `differences` are those between the means of two models, if the chart draws the means.
     """
     what, who = f"{data.measure.title}{in_common(data)}", whose(data)
-    if data.measure.name in EFFECTS and not data.is_difference and differences is None:
+    if data.measure.level == "effect" and not data.is_difference and differences is None:
         classes = data.values("class")
         hidden = classes[0] if len(classes) == 1 else "token classes"
-        return effect_title(data) or f"Effect of hiding {hidden} by {by}{who}"
+        shown = f"Effect of hiding {hidden}"
+        if data.measure.name not in EFFECTS:
+            shown = f"{data.measure.title} with {hidden} hidden"
+        return effect_title(data) or f"{shown} by {by}{who}"
     tested = data.table if data.is_difference else differences
     if tested is not None:
         return _found(data, tested) or f"{what} by {by}{': ' * data.is_difference}{who}"
