@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
+from mindshare.facts.words import ASKED
 from mindshare.measures import MEASURES
 from mindshare.report import appendix
 from mindshare.report.appendix import (
@@ -98,6 +99,26 @@ def test_choices_are_said(saved: dict[str, SavedResults]) -> None:
     )
     grouped = words(methods(with_intervals(saved["shares"], "group")))
     assert "over the groups of prompts; p_family by 200" in grouped
+
+
+def test_the_query_set_is_that_of_the_figures(saved: dict[str, SavedResults]) -> None:
+    """Responses compare the original queries of an insertion, whatever else was measured."""
+    one = saved["insert"]
+    assert one.study_definition["queries"] == "both"
+    assert any("Query set Q: the original tokens" in figure["definition"]
+               for figure in one.manifest["figures"].values())  # fmt: skip
+    assert "Query set Q: the original tokens." in words(methods(one))
+
+
+@pytest.mark.parametrize("queries", ["answer", "later"])
+def test_the_query_sets_of_knock_outs_are_said_in_words(
+    saved: dict[str, SavedResults], queries: str
+) -> None:
+    one = saved["single"]
+    ((label, known),) = one.models.items()
+    models = {label: {**known, "study": {**known["study"], "queries": queries}}}
+    text = words(methods(replace(one, manifest={**one.manifest, "models": models})))
+    assert f"Query set Q: {ASKED[queries]}." in text
 
 
 @pytest.mark.parametrize(("counted", "without"), [("true", True), ("false", False)])

@@ -27,6 +27,8 @@ ASKED = {  # query sets; others are called by their own words
     "all": "all tokens",
     "both": "all tokens",
     "original": "the original tokens",
+    "answer": "the last token and the answer's tokens",
+    "later": "every token after the class",
 }
 _PHRASES = {  # a measure in a sentence, which needs no glossary; {} is a class of tokens
     "mass": "attention to {} tokens",

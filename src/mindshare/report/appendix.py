@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import SelectionError
-from mindshare.facts.words import count, listed
+from mindshare.facts.words import ASKED, count, listed
 from mindshare.figures.colours import PALETTES, Palette, class_colours
 from mindshare.measures import MEASURES, letters
 from mindshare.naming import layer_ranges
@@ -35,7 +35,7 @@ from mindshare.report.blocks import (
 )
 from mindshare.report.saved import PROMPTS, STUDY, SavedResults
 from mindshare.stats import meanings, thresholds_of
-from mindshare.tables import compared, defined
+from mindshare.tables import QUERIES, compared, defined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,11 +50,6 @@ _PARTS = {
     "inserted": ("#f2b5b0", "inserted"),
     "seam": ("#d3b5f0", "merged with inserted characters"),
     "unmatched": ("#f7dd8f", "original characters that are cut differently"),
-}
-_QUERIES = {
-    "last": "the last token of the prompt",
-    "all": "every token",
-    "original": "every token that was not inserted",
 }
 
 
@@ -89,9 +84,9 @@ def measures_of(saved: SavedResults) -> tuple[str, ...]:
 def _choices(saved: SavedResults) -> Iterator[str]:
     """What was chosen for this study: query set, heads, classes, resampling."""
     study = saved.study_definition
-    queries = study.get("queries", ())
+    queries = saved.metadata.get(QUERIES) or study.get("queries", ())
     queries = [queries] if isinstance(queries, str) else list(queries)
-    yield f"Query set Q: {listed([_QUERIES.get(one, one) for one in queries])}."
+    yield f"Query set Q: {listed([ASKED.get(one, one) for one in queries])}."
     if "heads" in study.get("mean_over", ()):
         yield "Heads: the mean over the heads of a layer."
     if study.get("classes"):
