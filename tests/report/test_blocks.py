@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from mindshare.report.blocks import (
@@ -48,6 +51,20 @@ def test_cells_are_the_numbers_of_the_summary(saved: dict[str, SavedResults]) ->
 def test_an_interval_stands_beside_its_number() -> None:
     row = {"mean": 0.0613, "low": -0.0541, "high": 0.07}
     assert with_interval(row) == "0.0613 [−0.0541, 0.0700]"
+
+
+def test_a_measure_of_heads_has_a_column_of_its_name(saved: dict[str, SavedResults]) -> None:
+    summary = saved["single"].summary
+    summary = summary.filter(pc.equal(summary["class"], "hash"))
+    place = summary.column_names.index("class")
+    nothing = pa.nulls(summary.num_rows, pa.string())
+    about = {**summary.schema.metadata, b"mindshare.measure": b"entropy"}
+    of_heads = summary.set_column(place, "class", nothing).replace_schema_metadata(about)
+    tables_ = {**saved["single"].tables, "summary": of_heads}
+    (only,) = tables(replace(saved["single"], tables=tables_))
+    assert [column.name for column in only.columns] == ["layer", "entropy"]
+    assert "class" not in only.caption
+    assert [row[1] for row in only.rows] == [with_interval(row) for row in of_heads.to_pylist()]
 
 
 def test_a_single_prompt_has_no_interval(saved: dict[str, SavedResults]) -> None:

@@ -214,16 +214,18 @@ def _level(saved: SavedResults) -> str:
 
 
 def _by_class(saved: SavedResults) -> list[NumberTable]:
-    """Layers down, classes across; one table per model."""
+    """Layers down, classes across; one table per model. A measure of heads is one column."""
     rows = saved.summary.to_pylist()
-    measure = MEASURES[saved.about("measure", "mass")].title
+    measure = MEASURES[saved.about("measure", "mass")]
+    by = " by token class" if any(row["class"] for row in rows) else ""
+    rows = [{**row, "class": row["class"] or measure.word} for row in rows]
     tables: list[NumberTable] = []
     for label in saved.models:
         of_model = [row for row in rows if row["model"] == label]
         classes = list(dict.fromkeys(row["class"] for row in of_model))
         if len(classes) > _CROWDED:
-            return [plain_table(saved.summary, f"{measure} by token class")]
-        caption = f"{measure} by token class, {label}: mean over the prompts{_level(saved)}"
+            return [plain_table(saved.summary, f"{measure.title}{by}")]
+        caption = f"{measure.title}{by}, {label}: mean over the prompts{_level(saved)}"
         tables.append(_pivoted(of_model, caption, across="class", names=classes))
     return tables
 
