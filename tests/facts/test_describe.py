@@ -22,10 +22,12 @@ from mindshare.facts import (
     largest,
 )
 from mindshare.facts.cells import charts_of, derived_tables, group_tables
+from mindshare.facts.describe import EFFECT_LIMIT
 from mindshare.facts.find import Test as ATest
 from mindshare.facts.sentences import for_a_paper
 from mindshare.stats import contrast, estimate
 from mindshare.tables import one_based, table
+from tests.stats.test_uses import effects
 
 from .made import CONDITIONS, Made, awkward, class_tables, insertion_tables
 from .reading import is_carried, looked_up, stated
@@ -112,6 +114,21 @@ def test_what_is_missing_or_left_out_is_said() -> None:
     text = " ".join(described.sections["Components and axes"])
     assert "No number: " in text
     assert "not described: other." in text
+
+
+@pytest.mark.parametrize("measure", ["delta_logprob", "correct"])
+def test_knock_outs_are_not_described_as_attention(measure: str) -> None:
+    lost = effects([0.1], [0.9], prompts=24, measure=measure)
+    place = lost.column_names.index("head")  # all heads of the layer
+    lost = lost.set_column(place, lost.schema.field(place), pa.nulls(24, pa.int32()))
+    sections = describe({"summary": estimate({"m": lost}, measure)}).sections
+    overview = " ".join(sections["Overview"])
+    assert "hidden from the last token." in overview
+    assert "with star hidden, in" in overview
+    assert "mean over the heads" not in overview
+    assert "attention of" not in overview
+    assert EFFECT_LIMIT in sections["Interpretation"]
+    assert not any("mean" in one for one in sections["Interpretation"])
 
 
 def test_the_order_of_the_tables_does_not_matter() -> None:

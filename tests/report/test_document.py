@@ -134,6 +134,14 @@ def test_titles_and_questions_name_models_and_what_was_looked_at(
     assert "“# ×8”" in question(saved["insert"])
 
 
+def test_the_title_of_knock_outs_is_about_the_answer(saved: dict[str, SavedResults]) -> None:
+    one = saved["shares"]
+    about = {**one.summary.schema.metadata, b"mindshare.measure": b"delta_logprob"}
+    summary = one.summary.replace_schema_metadata(about)
+    title = title_of(replace(one, tables={**one.tables, "summary": summary}))
+    assert title == "What hiding hash, star and space does to the answer of Base and Tuned"
+
+
 def test_charts_keep_the_order_of_the_study(saved: dict[str, SavedResults]) -> None:
     for one in saved.values():
         made = chapter(one)

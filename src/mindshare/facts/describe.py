@@ -227,12 +227,13 @@ def interpretation(numbers: Numbers, claimed: Sequence[Fact]) -> Iterator[str]:
     """What the numbers and the claims made from them can't show."""
     if not claimed:
         yield NO_CLAIM
-    if not numbers.by_head and not numbers.conditions:
+    effects = numbers.measure in at_level("effect")
+    if not (numbers.by_head or numbers.conditions or effects):
         yield "Single heads can do what their mean does not show."
     which = "these prompts" if numbers.n_prompts > 1 else "this prompt"
     what = "these insertions" if numbers.conditions else "this query set"
     yield f"All of this is about {which} and {what}."
-    first = EFFECT_LIMIT if numbers.measure in at_level("effect") else LIMITS[0]
+    first = EFFECT_LIMIT if effects else LIMITS[0]
     yield from (first, *LIMITS[1:]) if numbers.has_intervals else (first,)
 
 
@@ -285,10 +286,10 @@ def _closely(series: Iterable[dict[Place, Number]]) -> list[Place]:
 def _class_overview(numbers: Numbers) -> tuple[str, str]:
     what = word(numbers.measure).capitalize()
     of = f" of {names(numbers.named)}" if numbers.named else ""
-    queries = ""
-    if numbers.queries:
-        queries = f"; attention of {asked(numbers.queries[0])}"
-    over = "" if numbers.by_head else ", mean over the heads"
+    said, over = "attention of", "" if numbers.by_head else ", mean over the heads"
+    if numbers.measure in at_level("effect"):
+        of, said, over = f" with {names(numbers.named)} hidden,", "hidden from", ""
+    queries = f"; {said} {asked(numbers.queries[0])}" if numbers.queries else ""
     return (
         f"{what}{of} in {_layers(numbers)} of {names(numbers.models)}.",
         f"Over {_size(numbers)}{queries}{over}.",

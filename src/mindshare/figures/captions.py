@@ -147,7 +147,9 @@ def _heading(title: str, caption: str, style: Style) -> Spec:
 
 def _first_sentence(data: Selection, measures: Sequence[Measure]) -> str:
     """Which numbers are shown: queries, if all measures depend on them, heads and prompts."""
-    queries = None if data.queries is None else f"attention of {asked(data.queries)}"
+    effects = all(measure.level == "effect" for measure in measures)
+    said = "hidden from" if effects else "attention of"
+    queries = None if data.queries is None else f"{said} {asked(data.queries)}"
     if queries is None and all("received" in measure.needs for measure in measures):
         queries = _asked(data.about, data.metadata)
     # A map shows by itself that it has each head.

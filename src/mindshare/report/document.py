@@ -20,7 +20,7 @@ from mindshare.facts.cells import charts_of
 from mindshare.facts.describe import NO_CLAIM, described, interpretation
 from mindshare.facts.find import claims, facts_of
 from mindshare.facts.words import APPROXIMATE, count, listed, word
-from mindshare.measures import MEASURES
+from mindshare.measures import MEASURES, at_level
 from mindshare.report.appendix import again, methods, numbered, origin, prompts_shown
 from mindshare.report.blocks import (
     Attached,
@@ -287,11 +287,14 @@ def title_of(saved: SavedResults) -> str:
         texts = _insertions(saved)
         more = [f"{len(texts) - 2} more"] if len(texts) > 2 else []
         return f"What inserting {listed([*texts[:2], *more])} does to the attention of {models}"
-    measured = set(saved.summary["class"].to_pylist())
+    measured, measure = set(saved.summary["class"].to_pylist()), saved.about("measure", "mass")
     if measured == {None}:  # a measure of heads
-        return f"{word(saved.about('measure', 'mass')).capitalize()} of the heads of {models}"
+        return f"{word(measure).capitalize()} of the heads of {models}"
     classes = [name for name, _ in saved.study_definition.get("classes", ())]
-    return f"Attention of {models} to {listed([c for c in classes if c in measured] or classes)}"
+    tokens = listed([c for c in classes if c in measured] or classes)
+    if measure in at_level("effect"):
+        return f"What hiding {tokens} does to the answer of {models}"
+    return f"Attention of {models} to {tokens}"
 
 
 _ASKED = {
