@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
 
 from mindshare.facts.words import ASKED
+from mindshare.figures import redraw
+from mindshare.figures.colours import PALETTES
 from mindshare.measures import MEASURES
 from mindshare.report import appendix
 from mindshare.report.appendix import (
@@ -31,7 +35,7 @@ from mindshare.report.blocks import (
     Paragraph,
     Term,
 )
-from mindshare.report.saved import SavedResults
+from mindshare.report.saved import SavedResults, read_saved
 from mindshare.stats import LABELS
 
 from .conftest import NASTY, PROMPTS
@@ -152,6 +156,17 @@ def test_every_token_and_its_class_is_there(saved: dict[str, SavedResults]) -> N
     assert notes["star"] == "3 tokens"
     assert [c.name for c in first.legend][:3] == ["hash", "star", "space"]
     assert first.legend[0].colour == "#d63333"  # as in the chart
+
+
+def test_prompts_are_coloured_as_the_charts_were_drawn(
+    results: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(results["shares"], tmp_path / "copy"))
+    redraw(folder, {"palette": "safe", "colour": {"hash": "#123456"}})
+    first, _ = texts(prompts_shown(read_saved(folder)))
+    colours = {one.name: one.colour for one in first.legend}
+    assert colours["hash"] == "#123456"
+    assert colours["star"] == PALETTES["safe"].classes[1] != PALETTES["seed"].classes[1]
 
 
 def test_a_model_that_reads_differently_is_shown_too(saved: dict[str, SavedResults]) -> None:

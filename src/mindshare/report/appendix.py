@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindshare.errors import SelectionError
 from mindshare.facts.words import ASKED, count, listed
-from mindshare.figures.colours import PALETTES, Palette, class_colours
+from mindshare.figures.colours import class_colours
 from mindshare.measures import MEASURES, letters
 from mindshare.naming import layer_ranges
 from mindshare.report.blocks import (
@@ -145,12 +144,13 @@ def _by_class(saved: SavedResults) -> list[ColouredText]:
 
 def _class_colours(names: Sequence[str], saved: SavedResults) -> dict[str, str]:
     """As the charts were drawn; more classes than colours begin with the first colour again."""
-    fields = tomllib.loads(saved.study) if saved.study else {}
-    palette: Palette = PALETTES.get(str(fields.get("palette")), PALETTES["seed"])
+    style = saved.figures[0].style
+    palette = style.colours
     try:
-        return class_colours(names, palette)
+        colours = class_colours(names, palette)
     except SelectionError:
-        return {name: palette.classes[i % len(palette.classes)] for i, name in enumerate(names)}
+        colours = {n: palette.classes[i % len(palette.classes)] for i, n in enumerate(names)}
+    return style.tinted(colours)
 
 
 def _by_part(saved: SavedResults) -> list[ColouredText]:

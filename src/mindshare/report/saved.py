@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mindshare.errors import OutputError
 from mindshare.facts.cells import metadata
 from mindshare.figures import saved_figure
-from mindshare.figures.theme import INCH, POINTS
+from mindshare.figures.theme import INCH, POINTS, Style
 from mindshare.naming import file_word
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Picture:
     size: tuple[int, int]  # width and height, in units of the screen
     is_map: bool  # one cell per layer and head
     kind: str = ""  # the function that drew it
+    style: Style = field(default_factory=Style, compare=False)  # what it was drawn with
     measures: frozenset[str] = frozenset()
     layouts: Mapping[int, dict[str, Any]] = field(default_factory=dict, compare=False)  # by units
     anchor: str = ""  # what links lead to
@@ -219,9 +220,10 @@ def _picture(
     if not _is_drawn(read_text(path, f"{name}.svg")):
         raise ValueError(f"{name}.svg is not a chart that mindshare drew")
     figure, size = saved_figure(path, name, words, tables), _size(path, f"{name}.png")
-    is_map, layouts = _is_map(figure.table), {}
+    is_map, layouts, drawn = _is_map(figure.table), {}, Style()
     if figure.source is not None:
-        points = figure.source.arguments["options"].font_size / POINTS
+        drawn = figure.source.arguments["options"]
+        points = drawn.font_size / POINTS
         of_column = (_HALF,) if is_map else (_PAGE, _HALF)
         for units in (_PAGE, _PHONE) if size[0] > _WIDE else of_column:
             style = {"width": f"{units / INCH * points:.3f}in"}
@@ -236,6 +238,7 @@ def _picture(
         numbers=figure.table,
         is_map=is_map,
         kind=figure.source.chart if figure.source else "",
+        style=drawn,
         measures=_measures(figure.table),
         layouts=layouts,
     )
