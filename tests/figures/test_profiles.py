@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -145,6 +147,7 @@ def test_unmatched_tokens_leave_a_gap_and_are_counted() -> None:
     upper = panels(figure)[0][0]
     assert not {14, 15} & set(line(upper, "without"))
     assert "60 of 62 original tokens stand in both versions" in figure.description
+    assert not re.search("blue|orange", figure.description)
     assert "2 tokens split differently" in caption(figure)
     rows = marks(upper, "line")[0]["data"]["values"]
     assert len({r["stroke"] for r in rows if r["series"] == WITH}) == 3  # before, after, pale
@@ -296,6 +299,10 @@ def test_titles_and_legend_of_the_published_figure() -> None:
     assert any("Llama-3.1-8B-Instruct" in text for text in texts)
     assert any("head\xa03" in text for text in texts)
     assert texts.count("Token position") == 3
+
+
+def test_no_colour_is_named_that_another_style_would_change() -> None:
+    assert not re.search("blue|orange", family().description)
 
 
 def test_the_first_token_is_left_out_of_the_models_named() -> None:

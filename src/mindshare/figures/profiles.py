@@ -147,7 +147,7 @@ def _grid_encoding(
         ],
         details=[
             f"Line charts of {heads} of {model}, two for each: above, what the "
-            f"original tokens of prompt {prompt} receive without (blue) and {label} (orange); "
+            f"original tokens of prompt {prompt} receive without and {label}; "
             "below, what every token receives with it.",
             f"{len(original) - lost:,} of {count(len(original), 'original token')} stand in both "
             "versions.",
@@ -228,7 +228,7 @@ def family_panel(
         ],
         details=[
             f"Line charts of {count(len(sequences), 'model')}, one head each: what every token of "
-            f"prompt {prompt} receives with {first} (blue) and with {second} (orange), by "
+            f"prompt {prompt} receives with {first} and with {second}, by "
             "position. The inserted tokens are shaded grey between dashed lines.",
         ],
     )
