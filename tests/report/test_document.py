@@ -68,6 +68,8 @@ def test_chips_say_prompts_models_and_date(saved: dict[str, SavedResults], both:
     assert document([saved["shares"]]).chips == ["2 prompts", "Base", "Tuned", date]
     three = document([saved["shares"], saved["single"]])
     assert three.chips == ["2 studies", "1 to 2 prompts each", "Base", "Tuned", date]
+    for name, each in (("shares", "2 prompts each"), ("single", "1 prompt each")):
+        assert each in document([saved[name], saved[name]]).chips
 
 
 def test_titles_name_the_models_or_are_given(

@@ -129,8 +129,10 @@ class Document:
         sizes = [chapter.n_prompts for chapter in self.chapters]
         prompts = [self.chapters[0].prompts]
         if len(self.chapters) > 1:
-            each = f"{min(sizes)} to {max(sizes)} prompts each"
-            prompts = [f"{len(self.chapters)} studies", each]
+            each = count(max(sizes), "prompt")
+            if min(sizes) < max(sizes):
+                each = f"{min(sizes):,} to {each}"
+            prompts = [f"{len(self.chapters)} studies", f"{each} each"]
         return [*prompts, *models, f"{last.day} {last:%B %Y}"]
 
     @property
