@@ -15,7 +15,15 @@ from mindshare.figures.colours import (
     class_colours,
     series_colours,
 )
-from mindshare.figures.theme import WIDTHS, PanelGrid, Style, every, text_width, wrapped
+from mindshare.figures.theme import (
+    WIDTHS,
+    PanelGrid,
+    Style,
+    every,
+    number_axis,
+    text_width,
+    wrapped,
+)
 from mindshare.measures import MEASURES
 
 SEED = PALETTES["seed"]
@@ -29,6 +37,21 @@ def test_the_published_colours() -> None:
         "space": GREY,
     }
     assert class_colours(("a", "b", "c"), SEED) == {"a": RED, "b": BLUE, "c": GREY}
+
+
+@pytest.mark.parametrize("labels", ["zero-based", "one-based"])
+def test_axes_of_some_layers_have_labels(labels: str) -> None:
+    """Multiples where layers follow one another; else every so many of those that are there."""
+    style = Style(labels=labels)
+    layers = range(1, 30, 2)
+    for step, labelled, gap in ((40, 15, 1), (15, 8, 2), (9, 3, 5)):
+        odd = number_axis(layers, step, style)["values"]
+        assert len(odd) == labelled
+        assert set(odd) <= {style.number(n) for n in layers}
+        every_layer = number_axis(range(30), step, style)["values"]
+        assert len(every_layer) == 30 / gap
+        assert all(n % gap == 0 for n in every_layer)
+    assert number_axis([7], 1, style)["values"] == [style.number(7)]
 
 
 def test_whitespace_is_grey_wherever_it_stands() -> None:

@@ -236,10 +236,13 @@ def number_axis(
     numbers: Sequence[int], step: float, style: Style, *, upright: bool = False
 ) -> Spec:
     """Layers or heads along an axis, `step` pixels each: as many numbers as fit."""
-    widest = max(text_width(str(style.number(n))) for n in numbers)
+    shown = [style.number(n) for n in numbers]
+    widest = max(text_width(str(n)) for n in shown)
     gap = every(step / (TEXT + 1 if upright else widest + 5))
+    without_gaps = shown == list(range(shown[0], shown[0] + len(shown)))
+    whole = [n for n in shown if n % gap == 0] if without_gaps else []
     return {
-        "values": [n for n in map(style.number, numbers) if n % gap == 0],
+        "values": whole or shown[::gap],
         "labelAngle": 0,
         "labelOverlap": False,
         "ticks": False,
