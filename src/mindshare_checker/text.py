@@ -267,11 +267,7 @@ _FENCE = re.compile(r"\s*(```|~~~|\$\$\s*$)")
 _FOLDED = re.compile(r"\s*<details><summary>(?!In words)")
 _NO_WORDS = re.compile(r"\s*(?:\||</?[a-zA-Z!][^>]*>\s*$|\$\$|:?-{3,})")  # tables, tags, formulas
 # Sections of a report that say where it comes from.
-_APART = re.compile(
-    r"(?:origin|provenance|models?|model cards?|make it again|the prompts|the numbers|contents|"
-    r"how it is measured)\b",
-    re.I,
-)
+_APART = re.compile(r"methods|prompts|origin|make it again", re.I)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _LONGEST = 60  # characters of a title
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from mindshare.report.document import TOPICS
 from mindshare_checker.text import Line, Name, Vocabulary, aliases, lines_of, plain, written
 
 WORDS = Vocabulary(
@@ -168,9 +169,16 @@ def test_titles_end_what_was_named_and_are_kept() -> None:
 
 
 def test_tables_code_and_where_it_comes_from_are_no_description() -> None:
-    text = "a\n| b | 1 |\n```\nc\n```\n## Models\n### Card\nd\n## Charts\n$$ e $$\n<details>\nf"
+    text = "a\n| b | 1 |\n```\nc\n```\n## Methods\n### Card\nd\n## Charts\n$$ e $$\n<details>\nf"
     folded = "\n<details><summary>The numbers</summary>\ng\n</details>\nh"
     assert [line.text for line in lines(text + folded)] == ["a", "f", "h"]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_sections_of_a_report_that_describe_nothing_are_passed_over(topic: str) -> None:
+    """Numbers has findings; what a text of someone else calls its sections is read."""
+    text = f"a\n## {TOPICS[topic]}\nb\n## Models\nc"
+    assert [line.text for line in lines(text)] == ["a", *["b"] * (topic == "numbers"), "c"]
 
 
 def test_markup_goes_and_words_stay() -> None:
