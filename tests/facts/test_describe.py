@@ -27,6 +27,7 @@ from mindshare.facts.find import Test as ATest
 from mindshare.facts.sentences import for_a_paper
 from mindshare.stats import contrast, estimate
 from mindshare.tables import one_based, table
+from mindshare_checker import check_description
 from tests.stats.test_uses import effects
 
 from .made import CONDITIONS, Made, awkward, class_tables, insertion_tables
@@ -85,6 +86,16 @@ def test_what_cannot_be_told_is_not_said_to_be_equal() -> None:
         assert "none is ruled out" in said
     assert not re.search(r"\b(?:no|nothing|none)\b[^.]*\bdiffers?\b", described.text, re.I)
     assert "may differ or not" in described.sections["Interpretation"][-1]
+
+
+def test_what_counts_as_a_difference_does_not_read_as_a_finding() -> None:
+    tables = class_tables(Made(prompts=12))
+    (rule,) = [s for s in describe(tables).sections["Overview"] if "margins" in s]
+    assert rule.startswith("Two means are said to differ only where")
+    (tested,) = [s for s in describe(tables).sections["Overview"] if "0.05" in s]
+    assert "count at p < 0.05" in tested
+    read = [one for one in check_description(tested, tables) if one.holds is not None]
+    assert read == []  # a choice of the analysis
 
 
 def test_layers_are_counted_as_the_tables_say() -> None:

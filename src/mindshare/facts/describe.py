@@ -205,8 +205,9 @@ def _how(numbers: Numbers) -> Iterator[str]:
     over = "groups of prompts" if about.get("mindshare.unit") == "group" else "prompts"
     yield f"In brackets: {level:.4g} % {about.get('mindshare.interval', 'interval')} over {over}."
     if any(key.against for key in numbers.cells):
-        yield "Differences of means: p < 0.05, corrected for all cells of a table."
-    yield "Means: margins that hold for all means of a table at once do not meet."
+        yield "Paired differences count at p < 0.05, corrected for all cells of a table."
+    apart = "Two means are said to differ only where their margins, which hold for all means"
+    yield f"{apart} of a table at once, do not meet."
     if not all(number.reliable for number in numbers.cells.values() if number.has_interval):
         yield f"{APPROXIMATE}: approximate, from few prompts."
     yield from _absent(numbers)
