@@ -429,7 +429,7 @@ def test_a_few_of_many_prompts_give_a_head_no_label(
     assert estimate({"m": content}, "shape", options=QUICK)["label"].to_pylist() == [word]
 
 
-def test_inactive_heads_are_in_no_mean_of_ratios() -> None:
+def test_resting_heads_are_in_no_mean_of_ratios() -> None:
     """A ratio of two crumbs, 40, would be the mean of its layer."""
     left = np.array([[0.5, 1e-6], [0.5, 0.03]]).reshape(2, 1, 1, 2)
     amplitude = np.array([[0.9, np.nan], [0.9, 40]]).reshape(2, 1, 1, 2)

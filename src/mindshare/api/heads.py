@@ -9,7 +9,7 @@ from mindshare.api.candidates import Candidate
 from mindshare.errors import SelectionError, require_known
 from mindshare.figures.titles import distance
 from mindshare.measures import MEASURES
-from mindshare.stats import INACTIVE
+from mindshare.stats import RESTING
 from mindshare.study.study import Head, parse_heads
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def check_heads(
 def top_heads(summary: pa.Table, model: str, condition: str, *, by: str, count: int) -> list[Head]:
     """The heads of a `response_summary` whose number is farthest from "nothing changed".
 
-    Inactive heads are not ranked: whatever they give these tokens is next to nothing.
+    Heads that rest are not ranked: whatever they give these tokens is next to nothing.
     """
     measure = MEASURES[by]
 
@@ -66,7 +66,7 @@ def top_heads(summary: pa.Table, model: str, condition: str, *, by: str, count: 
         for row in summary.to_pylist()
         if (row["model"], row["condition"], row["measure"]) == (model, condition, by)
         and row["mean"] is not None
-        and row["label"] != INACTIVE
+        and row["label"] != RESTING
     ]
     if not rows:
         raise SelectionError(

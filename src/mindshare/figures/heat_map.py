@@ -40,7 +40,7 @@ from mindshare.figures.theme import (
     tooltip,
 )
 from mindshare.figures.titles import summary_title
-from mindshare.stats import INACTIVE, meanings, thresholds_of
+from mindshare.stats import RESTING, meanings, thresholds_of
 
 # Labels as strokes in a square from −1 to 1: characters sit higher or lower by font.
 SHAPES = {
@@ -187,9 +187,9 @@ class _Cells:
         drawn = set(self.marks.values())
         return {name: path for name, path in (SHAPES | SIGNS).items() if name in drawn}
 
-    def is_inactive(self, row: Row) -> bool:
+    def is_resting(self, row: Row) -> bool:
         """Without a number because the head gives these tokens next to nothing."""
-        return row[self.data.value] is None and row.get("label") == INACTIVE
+        return row[self.data.value] is None and row.get("label") == RESTING
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────
@@ -234,7 +234,7 @@ def _value(cells: _Cells, row: Row) -> Row | None:
             value["significant"] = row in cells.significant
         place = cells.scale.place(row[data.value])
         return {**value, "place": place, "ink": cells.scale.ink(place, cells.options.colours)}
-    return {**value, "ink": INK} if cells.is_inactive(row) else None
+    return {**value, "ink": INK} if cells.is_resting(row) else None
 
 
 def _rects(cells: _Cells) -> list[Spec]:
@@ -283,7 +283,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
     data, options = cells.data, cells.options
     thresholds = thresholds_of(data.metadata)
     empty = len(data.rows) - len(data.drawn)
-    inactive = sum(cells.is_inactive(row) for row in data.rows)
+    resting = sum(cells.is_resting(row) for row in data.rows)
     share = f"under {100 * thresholds.floor:g}\xa0% of attention on these tokens"
     facts, details = [], []
     if data.is_difference:
@@ -295,7 +295,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
         counts = [f"{n:,} {label}" for label, n in cells.labels.items()]
         details.append(f"Heads by label: {listed(counts)}.")
     if empty:
-        rest = f", {inactive:,} because the head rests" if inactive else ""
+        rest = f", {resting:,} because the head rests" if resting else ""
         stay = "stays" if empty == 1 else "stay"
         details.append(f"{count(empty, 'cell')} without a number {stay} grey{rest}.")
     colours = "white at 0" if cells.all_zero else colour_words(cells.scale)
@@ -306,7 +306,7 @@ def _encoding(cells: _Cells, name: Sequence[str]) -> Encoding:
         axes=f"Vertical, from the bottom: {axis_words('layer', cells.layers, options)}; "
         f"horizontal: {count(len(cells.heads), 'head')}. Colour: {colours}",
         series={} if cells.all_zero else {"": data.drawn},
-        marks=[f"Grey: not compared, {share}." if inactive else None, _symbol_words(cells)],
+        marks=[f"Grey: not compared, {share}." if resting else None, _symbol_words(cells)],
         facts=facts,
         details=details,
         legends="start" if cells.width * len(cells.heads) <= GRADIENT else "middle",

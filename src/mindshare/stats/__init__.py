@@ -29,10 +29,10 @@ from mindshare.stats.matrices import averaged
 from mindshare.stats.profiles import aligned, phases, same_readers
 from mindshare.stats.resampling import Resampling, student_t
 from mindshare.stats.response import (
-    INACTIVE,
     LABELS,
     LEFT,
     RESPONSE,
+    RESTING,
     Thresholds,
     label_counts,
     meanings,
@@ -44,12 +44,12 @@ from mindshare.stats.uses import uses
 MEASURES = at_level("class")
 
 __all__ = [
-    "INACTIVE",
     "LABELS",
     "LEFT",
     "MEASURES",
     "RELIABLE",
     "RESPONSE",
+    "RESTING",
     "Resampling",
     "Thresholds",
     "aligned",

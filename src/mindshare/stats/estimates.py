@@ -32,7 +32,7 @@ from mindshare.stats.matrices import (
 )
 from mindshare.stats.profiles import WITHOUT
 from mindshare.stats.resampling import ALPHA, Resampling
-from mindshare.stats.response import INACTIVE, LABELLED_BY, LEFT, PROFILE, label, thresholds_of
+from mindshare.stats.response import LABELLED_BY, LEFT, PROFILE, RESTING, label, thresholds_of
 from mindshare.tables import DEFINITIONS, joined, table
 
 Tables = Mapping[str, pa.Table]  # label of the model → its table
@@ -53,8 +53,8 @@ def estimate(
     Prompts that do not have the number (the class is absent) are left out: `n_prompts` says how
     many have it, `n_absent` how many have not. `over` ("heads", "layers") takes the mean over these
     within each prompt first. The label of a head is that of its mean numbers, by the thresholds
-    the tables carry. A mean over heads or layers has none; heads that are inactive in a prompt are
-    not in its mean, and a head that is inactive on average has no profile numbers.
+    the tables carry. A mean over heads or layers has none; heads that rest in a prompt are
+    not in its mean, and a head that rests on average has no profile numbers.
     """
     options = options or Resampling()
     measures, layout = _check_request(tables, measure, over)
@@ -67,7 +67,7 @@ def estimate(
         labels = None
         if layout.table == "response" and not over:
             labels = _mean_labels(content, model=model)
-            matrix = _without_inactive(matrix, labels)
+            matrix = _without_resting(matrix, labels)
         units = units_of(matrix.prompts, groups)
         values = matrix.values.reshape(len(units), -1)
         intervals = mean_intervals(values, options, units)
@@ -314,11 +314,11 @@ def _mean_labels(response: pa.Table, *, model: str) -> np.ndarray:
     # A few of many prompts are no ground for a word about the head; all of a few are.
     have = (~np.isnan(matrix.values[..., names.index("shape")])).sum(0)
     few = have < np.minimum(matrix.measured.sum(0), Resampling().fewest)[:, None]
-    labels[few & (labels != INACTIVE)] = None
+    labels[few & (labels != RESTING)] = None
     return labels
 
 
-def _without_inactive(matrix: PromptMatrix, labels: np.ndarray) -> PromptMatrix:
-    """A head that is inactive on average has no profile, though it may have one in some prompt."""
-    inactive = (labels == INACTIVE)[None, :, :, None] & np.isin(matrix.measures, PROFILE)
-    return replace(matrix, values=np.where(inactive, np.nan, matrix.values))
+def _without_resting(matrix: PromptMatrix, labels: np.ndarray) -> PromptMatrix:
+    """A head that rests on average has no profile, though it may have one in some prompt."""
+    resting = (labels == RESTING)[None, :, :, None] & np.isin(matrix.measures, PROFILE)
+    return replace(matrix, values=np.where(resting, np.nan, matrix.values))

@@ -10,7 +10,7 @@ the table:
     amplified      the old shape, higher
     damped         the old shape, lower
     unchanged      none of these
-    resting        inactive: it gives the compared tokens too little to say any of these
+    resting        it gives the compared tokens too little to say any of these
 
 The order matters. Smoothing and sharpening come before the question whether the shape is kept,
 because both lower the correlation by themselves: a peak of one token that becomes a hump over w
@@ -20,7 +20,7 @@ old profile is neither: its humps stand where no peaks were. The rules are the s
 the two profiles exchanged, smoothed becomes sharpened, amplified becomes damped, the rest stays.
 
 Numbers that do not exist (a profile that is flat, empty or a single token) are null, and so are
-those of an inactive head.
+those of a head that rests.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ RESCALING = tuple(name for name in RESPONSE if MEASURES[name].table == "rescalin
 PROFILE = ("amplitude", "shape", "entropy_change", "divergence", "peak_shift", "peak_ratio")
 LEFT = "attention_left"
 LABELLED_BY = ("shape", "entropy_change", "peak_ratio", "amplitude")
-INACTIVE = "resting"  # the word that tables have for it
-LABELS = ("smoothed", "sharpened", "amplified", "damped", "reconfigured", "unchanged", INACTIVE)
+RESTING = "resting"  # the word that tables have for it
+LABELS = ("smoothed", "sharpened", "amplified", "damped", "reconfigured", "unchanged", RESTING)
 _THRESHOLDS = "mindshare.thresholds"
 _KEY = ("prompt", "condition", "layer", "head")
 FEWEST_TOKENS = 3  # that are compared: the correlation of two is ±1, whatever happened
@@ -101,7 +101,7 @@ class Thresholds:
         if not 0 <= self.floor < 1:
             raise SelectionError(
                 f"the threshold floor={self.floor} is no share of attention",
-                allowed="from 0 (no head is inactive) to below 1, e.g. 0.02",
+                allowed="from 0 (no head rests) to below 1, e.g. 0.02",
             )
 
     def metadata(self) -> dict[str, str]:
@@ -126,8 +126,8 @@ def meanings(thresholds: Thresholds) -> dict[str, str]:
     down = f"the highest peak falls to 1 / {peak} or less, against the sum too, and attention is"
     higher = f"the highest peak rises to {peak} or more, against the sum too, and attention is"
     nats = f"{thresholds.entropy:g} nats"
-    inactive = f"it gives the compared tokens less than {thresholds.floor:g} of its attention, "
-    return ({INACTIVE: f"{inactive}too little to be compared"} if thresholds.floor else {}) | {
+    resting = f"it gives the compared tokens less than {thresholds.floor:g} of its attention, "
+    return ({RESTING: f"{resting}too little to be compared"} if thresholds.floor else {}) | {
         "reconfigured": f"little of the old shape is left (correlation below {thresholds.lost:g}; "
         f"or below {thresholds.shape:g}, and neither smoothed nor sharpened)",
         "smoothed": f"{down} spread over more tokens (by {nats} or more)",
@@ -141,7 +141,7 @@ def meanings(thresholds: Thresholds) -> dict[str, str]:
 def label(numbers: Mapping[str, np.ndarray], thresholds: Thresholds) -> np.ndarray:
     """Numbers of LABELLED_BY, one entry per head → their labels; None where a number is missing.
 
-    A head is inactive if LEFT is given and below the floor.
+    A head rests if LEFT is given and below the floor.
     """
     shape, entropy, peak, amplitude = (np.asarray(numbers[n], np.float64) for n in LABELLED_BY)
     left = np.asarray(numbers.get(LEFT, np.inf), np.float64)
@@ -150,7 +150,7 @@ def label(numbers: Mapping[str, np.ndarray], thresholds: Thresholds) -> np.ndarr
     peaks_down = np.maximum(peak, against_sum) <= 1 / thresholds.peak
     peaks_up = np.minimum(peak, against_sum) >= thresholds.peak
     rules: list[tuple[np.ndarray, str | None]] = [
-        (np.broadcast_to(left < thresholds.floor, shape.shape), INACTIVE),
+        (np.broadcast_to(left < thresholds.floor, shape.shape), RESTING),
         (missing, None),
         (shape < thresholds.lost, "reconfigured"),
         (peaks_down & (entropy >= thresholds.entropy), "smoothed"),
@@ -205,8 +205,8 @@ def _pair_numbers(pair: VersionPair, *, drop_first: bool, floor: float) -> dict[
         numbers["shape"] = np.full(len(a), np.nan)
     numbers[LEFT] = np.maximum(_share_on(pair.without, without), _share_on(pair.with_, with_))
     rounded = {name: values.astype(np.float32) for name, values in numbers.items()}
-    inactive = rounded[LEFT].astype(np.float64) < floor
-    rounded |= {name: np.where(inactive, np.float32(np.nan), rounded[name]) for name in PROFILE}
+    resting = rounded[LEFT].astype(np.float64) < floor
+    rounded |= {name: np.where(resting, np.float32(np.nan), rounded[name]) for name in PROFILE}
     return {"layer": pair.with_.layers, "head": pair.with_.heads, **rounded}
 
 
