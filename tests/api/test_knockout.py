@@ -13,6 +13,7 @@ import pytest
 from mindshare.api.candidates import Loading, candidates
 from mindshare.api.knockout import cost, knockout, largest_heads
 from mindshare.errors import ClassRuleError, PromptError, SelectionError
+from mindshare.facts import describe
 from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
 from mindshare.study import build_knockout_study
@@ -220,4 +221,7 @@ def test_of_one_prompt_heads_hidden_together_are_named(base: LoadedModel) -> Non
     losses = [said for said in chart.findings if "answer is" not in said]
     assert len(losses) == len(CLASSES)
     assert all("at 4 heads together" in said for said in losses)
-    assert "L0H1, L1H0, L1H1 and L0H0" in chart.figures[0].definition
+    (figure,) = chart.figures
+    assert figure.title.startswith("Effect of hiding token classes at 4 heads together")
+    for text in (figure.definition, figure.description, describe(chart.tables).text):
+        assert "heads L0H1, L1H0, L1H1 and L0H0 together" in text

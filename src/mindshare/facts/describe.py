@@ -53,7 +53,7 @@ from mindshare.naming import layer_ranges
 from mindshare.tables import DROP_FIRST, LABELS, ONE_BASED
 
 IN_SHORT = 4  # differences that are said
-CLOSELY = 12  # layers whose numbers are listed
+CLOSELY = 12  # layers whose numbers are listed; heads that are named
 BY_HEAD = ("divergence", "amplitude", "shape", "entropy_change", "attention_left")
 NOTHING = "Nothing can be told from chance here: no difference is shown, and none is ruled out."
 NO_CLAIM = "These numbers support no claim."
@@ -252,7 +252,8 @@ def _counted(numbers: Numbers) -> str:
 
 def _layers(numbers: Numbers) -> str:
     if not numbers.layers:
-        return together(numbers.together) if numbers.together else "the mean of the layers"
+        hidden = together(numbers.together, most=CLOSELY)
+        return hidden if numbers.together else "the mean of the layers"
     runs = listed(layer_ranges(numbers.layers).split(", "))
     words = f"{count(len(numbers.layers), 'layer')} ({runs})"
     return f"{words} and {count(len(numbers.heads), 'head')}" if numbers.heads else words

@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from mindshare.errors import SelectionError
 from mindshare.facts.cells import UNNAMED
-from mindshare.facts.words import listed
+from mindshare.facts.words import PAIR, listed
 from mindshare.figures.captions import (
+    LISTED,
     Encoding,
     axis_title,
     axis_words,
@@ -320,10 +321,10 @@ def _x(bars: _ClassBars) -> Spec:
     return channel("layer", "ordinal", sort="ascending", scale=scale, axis=axis)
 
 
-def _unlayered(bars: _ClassBars) -> str:
-    """What stands below a bar that is of no single layer."""
+def _unlayered(bars: _ClassBars, *, most: int = PAIR) -> str:
+    """What stands below a bar that is of no single layer; so many heads are named."""
     whole = bars.data.layers == bars.data.heads == [None]
-    return heads_words(bars.data) if whole else "mean of the layers"
+    return heads_words(bars.data, most=most) if whole else "mean of the layers"
 
 
 def _colour(bars: _ClassBars) -> Spec:
@@ -352,7 +353,9 @@ def _encoding(bars: _ClassBars) -> Encoding:
     whose = "the total" if bars.stacked and several else "each bar"
     if bars.is_share and len(bars.order) == 2:
         whose = f"the share of {labels[0]}"
-    layers = axis_words("layer", data.layers, bars.options) if bars.layers else _unlayered(bars)
+    layers = axis_words("layer", data.layers, bars.options)
+    if not bars.layers:
+        layers = _unlayered(bars, most=LISTED)
     axes = f"Horizontal: {layers}, one bar per model; vertical: from 0"
     if bars.order != [None]:
         stack = f". Each bar stacks, from the bottom: {listed(labels)}"

@@ -38,7 +38,7 @@ from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, on
 
 Parts = Iterable[str | None]  # sentences; None: nothing to say
 CAPTION_WORDS = 25
-_LISTED, _EACH = 12, 6  # layers, or heads, that are listed at length; numbers of a line
+LISTED, _EACH = 12, 6  # layers, or heads, that are listed at length; numbers of a line
 _TESTED = ("difference", "p_family")
 _UNBROKEN = 16  # characters of a name that is kept in one line
 _LATER = {"all": "later tokens", "both": "later tokens", "original": "later original tokens"}
@@ -186,7 +186,7 @@ def _definition(data: Selection, facts: Parts, measures: Sequence[Measure]) -> s
     return _define(
         [measure.name for measure in measures],
         [
-            f"Heads: {heads_words(data, most=_LISTED)}",
+            f"Heads: {heads_words(data, most=LISTED)}",
             classes,
             f"Mean over {prompts_words(data)}",
             *facts,
@@ -254,7 +254,7 @@ def _series_words(data: Selection, label: str, rows: Sequence[Row]) -> str:
 def axis_words(noun: str, numbers: Sequence[int | None], style: Style) -> str:
     """`30 layers (0 to 29, zero-based)`"""
     labels = ["mean" if n is None else str(style.number(n)) for n in numbers]
-    ends = f"{labels[0]} to {labels[-1]}" if len(labels) > _LISTED else listed(labels)
+    ends = f"{labels[0]} to {labels[-1]}" if len(labels) > LISTED else listed(labels)
     return f"{count(len(labels), noun)} ({ends}, {style.labels})"
 
 

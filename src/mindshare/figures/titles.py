@@ -8,11 +8,17 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from mindshare.facts import evidence
-from mindshare.facts.cells import Number, metadata
+from mindshare.facts.cells import Number, hidden_together, metadata
 from mindshare.facts.find import EFFECTS
 from mindshare.facts.titles import title_of_differences, title_of_effects
 from mindshare.facts.words import name
-from mindshare.figures.captions import cell_words, condition_label, in_common, whose
+from mindshare.figures.captions import (
+    cell_words,
+    condition_label,
+    heads_words,
+    in_common,
+    whose,
+)
 from mindshare.figures.selection import Row, Selection
 from mindshare.measures import Measure
 from mindshare.tables import DEPTH, ONE_BASED, one_based
@@ -32,7 +38,8 @@ def summary_title(
         shown = f"Effect of hiding {hidden}"
         if data.measure.name not in EFFECTS:
             shown = f"{data.measure.title} with {hidden} hidden"
-        return effect_title(data) or f"{shown} by {by}{who}"
+        where = f"at {heads_words(data)}" if hidden_together(data.metadata) else f"by {by}"
+        return effect_title(data) or f"{shown} {where}{who}"
     tested = data.table if data.is_difference else differences
     if tested is not None:
         return _found(data, tested) or f"{what} by {by}{': ' * data.is_difference}{who}"
