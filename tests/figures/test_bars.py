@@ -10,7 +10,7 @@ from mindshare.errors import SelectionError
 from mindshare.facts import find, largest
 from mindshare.figures import ClassBarsOptions, Figure, class_bars
 from mindshare.figures.colours import PALETTES
-from mindshare.figures.theme import WIDTHS
+from mindshare.figures.theme import WIDTHS, text_width
 from mindshare.measures import at_level
 from mindshare.tables import DEPTH
 
@@ -51,6 +51,16 @@ def test_classes_are_stacked_in_the_order_given() -> None:
     stack = marks(inner(spec), "bar")[0]["transform"][1]
     assert stack["sort"] == [{"field": "order", "order": "ascending"}]
     assert {v["class"]: v["order"] for v in values(spec)} == {"star": 0, "space": 1, "hash": 2}
+
+
+@pytest.mark.parametrize("models", [["m"], ["a", "b"]])
+def test_titles_of_rows_do_not_overlap(models: list[str]) -> None:
+    """Each row has its own, which is longer than a row is high by itself."""
+    figure = class_bars(made_up(models, 1, measure="delta_logprob"))
+    title = "Change in log-probability (nats)"
+    ends = [y for text, _, y in places(drawn(figure)) if text == title]  # turned: of its middle
+    assert len(ends) == len(CLASSES)
+    assert min(np.diff(sorted(ends))) >= text_width(title) + 10
 
 
 def test_by_itself_the_first_rule_is_on_top_in_the_published_colours() -> None:

@@ -195,7 +195,9 @@ class _ClassBars:
 
     @property
     def height(self) -> float:
-        return _HEIGHTS.get(len(self.panels), 76)
+        """Of a row: of several, each has a title along it."""
+        usual = _HEIGHTS.get(len(self.panels), 76)
+        return max(usual, min(round(text_width(axis_title(self.data))), _HEIGHTS[1]))
 
     @cached_property
     def split(self) -> tuple[str, ...]:
