@@ -24,7 +24,7 @@ from mindshare.api.comparison import Progress
 from mindshare.api.insertion import MAPS, insertion
 from mindshare.facts import Fact, Key, Number, Sentence, evidence, sentence
 from mindshare.facts.cells import EVENNESS, Cell, Numbers, charts_of
-from mindshare.facts.find import COMPARED, contrasted, level, levels, results
+from mindshare.facts.find import contrasted, level, levels, results
 from mindshare.facts.sentences import RESCALED
 from mindshare.facts.words import count, value, wheres
 from mindshare.facts.words import inserted as insertion_words
@@ -208,7 +208,7 @@ class _Findings:
             for measure in ("retained", "factor")
         )
         number = self._paired(both, ("factor",), "retained", "factor")
-        side = evidence.beyond(number, 0.0, comparisons=2 * len(COMPARED))
+        side = (number.value > 0) - (number.value < 0) if evidence.differs(number) else 0
         claims = {
             1: "is larger than",
             -1: "is smaller than",

@@ -57,7 +57,7 @@ def test_what_a_row_says_of_a_number_is_kept() -> None:
     row = tables["Tuned_minus_Base"].to_pylist()[5]
     key = Key("mass", "Tuned", row["layer"], None, row["class"], against="Base")
     found = numbers.cells[key]
-    known = ("low", "high", "p_adjusted", "p_family", "effect", "detectable_family", "n_prompts")
+    known = ("low", "high", "p_family", "effect", "detectable_family", "n_prompts")
     assert [getattr(found, name) for name in known] == [row[name] for name in known]
     few = charts_of(class_tables(Made(prompts=5)))[0]
     assert not few.has_intervals

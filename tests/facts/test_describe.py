@@ -23,7 +23,6 @@ from mindshare.facts import (
 )
 from mindshare.facts.cells import charts_of, derived_tables, group_tables
 from mindshare.facts.describe import EFFECT_LIMIT
-from mindshare.facts.find import Test as ATest
 from mindshare.facts.sentences import for_a_paper
 from mindshare.stats import contrast, estimate
 from mindshare.tables import one_based, table
@@ -176,14 +175,11 @@ def test_tokens_without_a_partner_are_counted() -> None:
 
 # In short: the largest significant difference of each class comes first.
 
-TEST = ATest("max-T", 12)
-
-
 def change(token_class: str, *values: float, kind: str = "change") -> Fact:
     places = tuple((layer, None) for layer in range(len(values)))
     numbers = tuple(Number(v, v - 0.01, v + 0.01, n_prompts=12) for v in values)
     key = Key("mass", "tuned", token_class=token_class, against="base")
-    return Fact(kind, key, 1, places, numbers, len(values), test=TEST)
+    return Fact(kind, key, 1, places, numbers, len(values), tested=True)
 
 
 def test_of_each_class_the_largest_difference_by_size() -> None:

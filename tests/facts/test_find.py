@@ -82,9 +82,8 @@ def test_a_planted_difference_is_found_where_it_is_with_its_number() -> None:
     rows = {r["layer"]: r for r in tables["Tuned_minus_Base"].to_pylist() if r["class"] == "star"}
     assert [n.value for n in one.numbers] == [rows[p[0]]["difference"] for p in one.places]
     assert one.farthest[1].value == max(row["difference"] for row in rows.values())
-    assert one.test is not None
-    assert (one.test.name, one.test.comparisons) == ("max-T", 12)
-    assert all(number.p is not None and number.p < 0.05 for number in one.numbers)
+    assert one.tested
+    assert all(number.p_family is not None and number.p_family < 0.05 for number in one.numbers)
     assert facts[0] == one  # the most important comes first
 
 
@@ -112,7 +111,7 @@ def test_what_is_significant_differs_however_small_it_is() -> None:
     tables = class_tables(Made(prompts=24, layered=False, noise=0.001, effect={"star": 0.001}))
     facts = find(tables)
     (one,) = of(facts, "change", token_class="star")
-    assert all(number.p is not None and number.p < 0.05 for number in one.numbers)
+    assert all(number.p_family is not None and number.p_family < 0.05 for number in one.numbers)
     assert all(abs(number.value) < 0.1 * 0.05 for number in one.numbers)
     assert not of(facts, "equivalent", token_class="star")
 
@@ -135,12 +134,13 @@ def test_the_highest_and_the_lowest_layer() -> None:
 def test_the_highest_is_tested_against_the_runner_up() -> None:
     """Two layers that are alike are both higher than the third; neither is the highest."""
     series = {
-        (layer, None): Number(x, x - 0.02, x + 0.02, 12, se=0.01)
+        (layer, None): Number(x, x - 0.02, x + 0.02, 12, margin_family=0.04)
         for layer, x in enumerate((0.1, 0.505, 0.5))
     }
-    (one,) = extremes(Key("mass", "m"), series, 3)
+    (one,) = extremes(Key("mass", "m"), series)
     assert (one.places, one.rivals) == (((1, None), (0, None)), (((2, None),), ()))
-    assert list(extremes(Key("mass", "m"), {p: series[p] for p in ((1, None), (2, None))}, 1)) == []
+    alike = {p: series[p] for p in ((1, None), (2, None))}
+    assert list(extremes(Key("mass", "m"), alike)) == []
 
 
 def test_a_class_of_many_tokens_can_lead_by_their_number() -> None:
@@ -264,7 +264,7 @@ def test_no_difference_is_said_only_where_there_was_a_test(prompts: int, tested:
     """Means have no margin below 12 prompts: that 1.0 is not left there says nothing."""
     noise = np.random.default_rng(0).normal(1, 0.05, (prompts, 1, 1, 1))
     fact = result(responses(prompts, amplitude=noise))[0]
-    assert (fact.kind, fact.side, fact.test is not None) == ("level", 0, tested)
+    assert (fact.kind, fact.side, fact.tested) == ("level", 0, tested)
 
 
 @pytest.mark.parametrize(("have", "tested"), [(4, False), (11, False), (12, True)])

@@ -127,12 +127,10 @@ def test_the_model_is_named_where_there_are_several() -> None:
 
 
 def test_a_mean_that_is_not_significant_after_correction_says_so() -> None:
-    from mindshare.facts.find import Test as Tested
-
-    key, test = Key("amplitude", "m", condition="x"), Tested("intervals", 6)
-    near = Fact("level", key, 0, (OVERALL,), (Number(0.98, 0.96, 0.99, 12),), 1, test=test)
+    key = Key("amplitude", "m", condition="x")
+    near = Fact("level", key, 0, (OVERALL,), (Number(0.98, 0.96, 0.99, 12),), 1, tested=True)
     assert "after correction; uncorrected: 0.98" in sentence(near)
-    over = Fact("level", key, 0, (OVERALL,), (Number(0.98, 0.96, 1.01, 12),), 1, test=test)
+    over = Fact("level", key, 0, (OVERALL,), (Number(0.98, 0.96, 1.01, 12),), 1, tested=True)
     assert "correction" not in sentence(over)
 
 

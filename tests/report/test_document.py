@@ -195,7 +195,7 @@ def test_claims_are_the_facts_of_the_tables(saved: dict[str, SavedResults]) -> N
     """In their order, each with the number it states and a figure of the chapter."""
     tables = class_tables(Made(effect={"star": 0.2}, prompts=12))
     made = chapter(replace(saved["shares"], tables={**saved["shares"].tables, **tables}))
-    facts = [fact for fact in find({**saved["shares"].tables, **tables}) if fact.test]
+    facts = [fact for fact in find({**saved["shares"].tables, **tables}) if fact.tested]
     said = [str(sentence(fact, several=True)) for fact in facts]
     assert [claim.sentence for claim in made.claims] == [
         one for one in said if one in {claim.sentence for claim in made.claims}

@@ -9,8 +9,13 @@ import pytest
 from scipy import stats
 
 from mindshare.errors import SelectionError
-from mindshare.stats import Resampling, student_t
-from mindshare.stats.resampling import detectable_effect, probability_beyond, student_tail
+from mindshare.stats import Resampling
+from mindshare.stats.resampling import (
+    detectable_effect,
+    probability_beyond,
+    student_t,
+    student_tail,
+)
 
 
 @pytest.mark.parametrize(

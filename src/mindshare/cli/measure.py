@@ -334,11 +334,11 @@ def largest_lines(table: pa.Table) -> Iterator[str]:
         difference = f"  {named}: {value(number, '', sign=True)}"
         every = number.n_prompts + number.n_absent
         over = f"{number.n_prompts:,} of {count(every, 'prompt')}" if number.n_absent else ""
-        if number.p is None or not number.has_interval:  # the effect of a few prompts is chance
+        if number.p_family is None or not number.has_interval:  # of a few prompts: chance
             yield f"{difference}, {over + ': ' if over else ''}not tested"
             continue
         size = "" if number.effect is None else f", effect {written(number.effect, 2, sign=True)}"
-        yield f"{difference}{size}, p_family {number.p:.2g}{', ' + over if over else ''}"
+        yield f"{difference}{size}, p_family {number.p_family:.2g}{', ' + over if over else ''}"
 
 
 @dataclass(frozen=True)

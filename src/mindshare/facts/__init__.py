@@ -1,6 +1,6 @@
 """Tables → facts → sentences: what saved results support, and how it is said.
 
-    find(tables)                 facts: what, where, which numbers with their cells, by which test
+    find(tables)                 facts: what, where, which numbers with their cells
     sentence(fact)               one sentence, which carries the numbers it states
     describe(tables)             five sections of sentences, as text and Markdown
     in_short(tables)             the answer of class charts, the largest difference first

@@ -9,7 +9,6 @@ the statistics that made the saved ones.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -86,9 +85,7 @@ class Number:
     high: float | None = None
     n_prompts: int = 1
     sd: float | None = None
-    p_adjusted: float | None = None
     label: str | None = None
-    se: float | None = None
     n_groups: int | None = None
     p_family: float | None = None
     effect: float | None = None
@@ -108,26 +105,12 @@ class Number:
         known = {name: row[name] for name in _KNOWN if row.get(name) is not None}
         if (known.get("n_groups") or known.get("n_prompts", 1)) < fewest:
             known |= {"low": None, "high": None}
-        if "margin_family" in row:  # null: nothing can be told of this one
-            known.setdefault("margin_family", math.inf)
         return cls(row[column], **known, cell=cell)
 
     @property
     def n_units(self) -> int:
         """What was resampled: the prompts, or groups of them."""
         return self.n_groups or self.n_prompts
-
-    @property
-    def error(self) -> float | None:
-        """The standard error; tables of earlier versions have only the sd."""
-        if self.se is not None or self.sd is None:
-            return self.se
-        return float(self.sd / self.n_prompts**0.5)
-
-    @property
-    def p(self) -> float | None:
-        """Corrected for all cells of the table; for its false discoveries in earlier versions."""
-        return self.p_adjusted if self.p_family is None else self.p_family
 
     @property
     def has_interval(self) -> bool:

@@ -3,12 +3,11 @@
 One rule for every claim. Whoever picks the highest of thirty noisy means always finds one. So two
 means that were picked are told apart only if their margins, which hold for all means of their table
 at once, do not meet. Margins that do not meet differ whatever the correlation of the two over the
-prompts. (Tables of earlier versions have no margins: there it is Student's t at 0.05 over the
-number of pairs, which skewed numbers can mislead.) A highest is one only if it is
-told from every other. A paired difference needs a p that is corrected for all cells of its table,
-and an interval without 0. A trend is a rank correlation with the layer that random orders of the
-layers rarely reach, corrected for the number of series. Below six prompts no sign can be told from
-chance, and nothing is.
+prompts. A mean without a margin supports no claim. A highest is one only if it is told from every
+other. A paired difference needs a p that is corrected for all cells of its table, and an interval
+without 0. A trend is a rank correlation with the layer that random orders of the layers rarely
+reach, corrected for the number of series. Below six prompts no sign can be told from chance, and
+nothing is.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from typing import TypeVar
 import numpy as np
 
 from mindshare.facts.cells import Number
-from mindshare.stats import student_t
 from mindshare.stats.uses import ranks
 
 ALPHA = 0.05
@@ -32,41 +30,35 @@ _ORDERS, _SEED = 9_999, 0
 PlaceT = TypeVar("PlaceT")
 
 
-def pairs(n: int) -> int:
-    return max(n * (n - 1) // 2, 1)
+def _margin(number: Number) -> float:
+    """How far the true mean may lie from this one; infinite where there was no test."""
+    if not number.has_interval or number.n_units < FEWEST or number.margin_family is None:
+        return math.inf
+    return number.margin_family
 
 
 def testable(number: Number) -> bool:
     """Whether there are prompts enough to tell a mean from another: if not, no test was made."""
-    margin = number.margin_family != math.inf
-    return number.has_interval and number.n_units >= FEWEST and margin
+    return _margin(number) < math.inf
 
 
-def apart(one: Number, other: Number, *, comparisons: int = 1) -> bool:
-    """Whether these two means, picked out of so many comparisons, can be told apart."""
-    if not (testable(one) and testable(other)) or one.error is None or other.error is None:
-        return False
-    distance = abs(one.value - other.value)
-    if one.margin_family is not None and other.margin_family is not None:
-        return distance > one.margin_family + other.margin_family
-    freedom = min(one.n_units, other.n_units) - 1
-    return distance > student_t(ALPHA / comparisons, freedom) * (one.error + other.error)
+def apart(one: Number, other: Number) -> bool:
+    """Whether these two means, picked from their tables, can be told apart."""
+    return abs(one.value - other.value) > _margin(one) + _margin(other)
 
 
-def rivals(series: Mapping[PlaceT, Number], place: PlaceT, *, comparisons: int = 1) -> list[PlaceT]:
+def rivals(series: Mapping[PlaceT, Number], place: PlaceT) -> list[PlaceT]:
     """The other places of a series that can't be told from this one."""
-    return [
-        other
-        for other, number in series.items()
-        if other != place and not apart(series[place], number, comparisons=comparisons)
-    ]
+    one = series[place]
+    return [p for p, other in series.items() if p != place and not apart(one, other)]
 
 
 def differs(number: Number) -> bool:
     """Whether a paired difference differs from 0: its test, corrected, and its interval."""
-    if number.p is None or number.low is None or number.high is None:
+    if number.p_family is None or number.low is None or number.high is None:
         return False
-    return number.n_units >= FEWEST and number.p < ALPHA and (number.low > 0 or number.high < 0)
+    told = number.n_units >= FEWEST and number.p_family < ALPHA
+    return told and (number.low > 0 or number.high < 0)
 
 
 def equivalent(number: Number, *, comparisons: int = 1) -> bool:
@@ -74,10 +66,9 @@ def equivalent(number: Number, *, comparisons: int = 1) -> bool:
     return number.p_equivalent is not None and number.p_equivalent * comparisons < ALPHA
 
 
-def beyond(number: Number, middle: float, *, comparisons: int = 1) -> int:
+def beyond(number: Number, middle: float) -> int:
     """1: above the middle; −1: below; 0: can't be told."""
-    known = Number(middle, middle, middle, n_prompts=number.n_units, sd=0.0, margin_family=0.0)
-    if not apart(number, known, comparisons=comparisons):
+    if not testable(number) or abs(number.value - middle) <= _margin(number):
         return 0
     return 1 if number.value > middle else -1
 

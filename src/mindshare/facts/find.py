@@ -1,8 +1,8 @@
-"""Numbers → facts: what they support, where, by which test. None of it is in words yet.
+"""Numbers → facts: what they support, and where. None of it is in words yet.
 
-Each claim has passed a test that counts how many places, classes, measures, models and conditions
-it was picked from; what passes none is not found. A few prompts support nothing. A fact that makes
-no claim (a mean, a count of labels) has no test.
+Each claim has passed a test (`evidence`) that holds for all that it was picked from; what passes
+none is not found. A few prompts support nothing. A fact that makes no claim (a mean, a count of
+labels) is not tested.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from mindshare.facts.evidence import (
     correlation,
     differs,
     equivalent,
-    pairs,
     rivals,
     testable,
 )
@@ -52,14 +51,6 @@ EFFECTS = ("delta_logprob", "delta_logit", "first_order", "kl", "flip")
 
 
 @dataclass(frozen=True)
-class Test:
-    """What supports a claim, and how many comparisons it was corrected for."""
-
-    name: str  # intervals, max-T, equivalence, orders
-    comparisons: int
-
-
-@dataclass(frozen=True)
 class Fact:
     kind: str  # which form of `sentences` says it
     subject: Key
@@ -68,7 +59,7 @@ class Fact:
     numbers: tuple[Number, ...] = ()  # at these places, or the two that are compared
     of: int = 0  # places that were looked at
     rivals: tuple[tuple[Place, ...], ...] = ()  # of each extreme: what it can't be told from
-    test: Test | None = None
+    tested: bool = False  # whether a test could support a claim
     usual: bool = True  # of labels: drawn from the usual thresholds
     among: tuple[str, ...] = ()  # the classes that a share is of, or that one leads
     window: int = 1  # layers around a place that are changed with it
@@ -112,7 +103,7 @@ def facts_of(numbers: Numbers) -> list[Fact]:
 
 def claims(facts: Sequence[Fact]) -> list[Fact]:
     """Those that say that something is so, not that it could not be told."""
-    return [fact for fact in facts if fact.test and fact.kind != "not_significant"]
+    return [fact for fact in facts if fact.tested and fact.kind != "not_significant"]
 
 
 def largest(facts: Iterable[Fact]) -> list[Fact]:
@@ -129,25 +120,24 @@ def largest(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _fact(
-    kind: str, subject: Key, found: Mapping[Place, Number], side: int, *, of: int, test: Test
+    kind: str, subject: Key, found: Mapping[Place, Number], side: int, *, of: int
 ) -> Fact:
     """A claim that holds at these places."""
-    return Fact(kind, subject, side, tuple(found), tuple(found.values()), of, test=test)
+    return Fact(kind, subject, side, tuple(found), tuple(found.values()), of, tested=True)
 
 
 # Tests that both kinds of study use.
 
 
-def extremes(subject: Key, series: Mapping[Place, Number], comparisons: int) -> Iterator[Fact]:
+def extremes(subject: Key, series: Mapping[Place, Number]) -> Iterator[Fact]:
     """The highest and the lowest of a series, if at least these two differ."""
     if len(series) < 2:
         return
     ends = tuple(choose(series, key=lambda p: series[p].value) for choose in (max, min))
     high, low = (series[place] for place in ends)
-    if apart(high, low, comparisons=comparisons):
-        close = tuple(tuple(rivals(series, p, comparisons=comparisons)) for p in ends)
-        test = Test("intervals", comparisons)
-        yield Fact("extremes", subject, 0, ends, (high, low), len(series), close, test)
+    if apart(high, low):
+        close = tuple(tuple(rivals(series, place)) for place in ends)
+        yield Fact("extremes", subject, 0, ends, (high, low), len(series), close, tested=True)
 
 
 def _trend(subject: Key, series: Mapping[Place, Number], comparisons: int) -> Iterator[Fact]:
@@ -158,9 +148,9 @@ def _trend(subject: Key, series: Mapping[Place, Number], comparisons: int) -> It
     rank_correlation, p_value = found
     cells = [number.cell for number in series.values() if number.cell is not None]
     cell = replace(cells[0], column="rank correlation with the layer") if cells else None
-    rho = Number(rank_correlation, p_adjusted=p_value, cell=cell)
-    side, test = 1 if rank_correlation > 0 else -1, Test("orders", comparisons)
-    yield Fact("trend", subject, side, tuple(series), (rho,), len(series), test=test)
+    rho = Number(rank_correlation, p_family=p_value, cell=cell)
+    side = 1 if rank_correlation > 0 else -1
+    yield Fact("trend", subject, side, tuple(series), (rho,), len(series), tested=True)
 
 
 def contrasted(key: Key, number: Number) -> Fact:
@@ -170,13 +160,12 @@ def contrasted(key: Key, number: Number) -> Fact:
 
 
 def _sides(
-    kind: str, subject: Key, series: Mapping[Place, Number], middle: float, comparisons: int
+    kind: str, subject: Key, series: Mapping[Place, Number], middle: float
 ) -> list[Fact]:
     """The places whose means lie below the middle, and those whose means lie above it."""
-    sides = {p: beyond(n, middle, comparisons=comparisons) for p, n in series.items()}
-    test = Test("intervals", comparisons)
+    sides = {p: beyond(n, middle) for p, n in series.items()}
     return [
-        _fact(kind, subject, found, side, of=len(series), test=test)
+        _fact(kind, subject, found, side, of=len(series))
         for side in (-1, 1)
         if (found := {p: n for p, n in series.items() if sides[p] == side})
     ]
@@ -188,8 +177,7 @@ def _sides(
 def _class_facts(numbers: Numbers) -> list[Fact]:
     classes: Sequence[str | None] = numbers.named or [None]
     subjects = [Key(numbers.measure, m, token_class=c) for m in numbers.models for c in classes]
-    comparisons = len(subjects) * pairs(len(numbers.places))
-    highest = [f for s in subjects for f in extremes(s, numbers.series(s), comparisons)]
+    highest = [f for s in subjects for f in extremes(s, numbers.series(s))]
     changes: dict[str, list[Fact]] = {"change": [], "equivalent": [], "not_significant": []}
     for fact in _changes(numbers, classes):
         changes[fact.kind].append(fact)
@@ -214,7 +202,6 @@ def _changes(numbers: Numbers, classes: Sequence[str | None]) -> Iterator[Fact]:
 
 def _by_result(subject: Key, series: Mapping[Place, Number], comparisons: int) -> Iterator[Fact]:
     """Paired differences, by what the test says of them."""
-    tests = {"equivalent": Test("equivalence", comparisons)}
     results: dict[tuple[str, int], dict[Place, Number]] = {}
     for place, number in series.items():
         if differs(number):  # however small: titles, dots and tables count the same cells
@@ -227,14 +214,12 @@ def _by_result(subject: Key, series: Mapping[Place, Number], comparisons: int) -
             result = ("not_significant", 0)
         results.setdefault(result, {})[place] = number
     for (kind, side), found in results.items():
-        test = tests.get(kind, Test("max-T", comparisons))
-        yield _fact(kind, subject, found, side, of=len(series), test=test)
+        yield _fact(kind, subject, found, side, of=len(series))
 
 
 def _leads(numbers: Numbers) -> Iterator[Fact]:
     """Places of a model where one class has clearly more than every other."""
     models, places = numbers.models, numbers.places
-    test = Test("intervals", len(models) * len(places) * pairs(len(numbers.named)))
     for model in models:
         leads: dict[str, dict[Place, Number]] = {}
         for place in places:
@@ -242,11 +227,11 @@ def _leads(numbers: Numbers) -> Iterator[Fact]:
                 {c: Key(numbers.measure, model, *place, token_class=c) for c in numbers.named}
             )
             first = max(means, key=lambda c: means[c].value, default="")
-            if len(means) > 1 and not rivals(means, first, comparisons=test.comparisons):
+            if len(means) > 1 and not rivals(means, first):
                 leads.setdefault(first, {})[place] = means[first]
         for token_class, found in leads.items():
             subject = Key(numbers.measure, model, token_class=token_class)
-            lead = _fact("lead", subject, found, 1, of=len(places), test=test)
+            lead = _fact("lead", subject, found, 1, of=len(places))
             yield replace(lead, among=tuple(numbers.named))
 
 
@@ -255,10 +240,9 @@ def _ignored(numbers: Numbers) -> Iterator[Fact]:
 
     One that leads may be among them: it has many tokens.
     """
-    asked = len(numbers.models) * len(numbers.named) * len(numbers.places)
     for model in numbers.models:
         keys = [Key("lift", model, token_class=c) for c in numbers.named]
-        found = [f for key in keys for f in _sides("ignored", key, numbers.series(key), 1.0, asked)]
+        found = [f for key in keys for f in _sides("ignored", key, numbers.series(key), 1.0)]
         most = [f for f in found if f.side < 0 and 2 * len(f.places) > f.of]
         yield from sorted(most, key=lambda fact: min(number.value for number in fact.numbers))
 
@@ -272,10 +256,9 @@ def _effect_facts(numbers: Numbers) -> list[Fact]:
     facts: list[Fact] = []
     for key in keys:
         series = numbers.series(key)
-        asked = len(keys) * len(series)
         tested = {p: n for p, n in series.items() if testable(n)}
-        none = _fact("no_effect", key, tested, 0, of=len(tested), test=Test("intervals", asked))
-        facts += _sides("effect", key, series, 0.0, asked) or ([none] if tested else [])
+        none = _fact("no_effect", key, tested, 0, of=len(tested))
+        facts += _sides("effect", key, series, 0.0) or ([none] if tested else [])
     facts.sort(key=lambda f: (f.kind == "no_effect", -abs(f.farthest[1].value)))
     changes = list(_changes(numbers, numbers.named))
     return [*facts, *sorted(changes, key=lambda f: f.kind != "change")]
@@ -316,7 +299,7 @@ def _insertion_facts(numbers: Numbers) -> list[Fact]:
         *(fact for fact in levels if fact is not None and fact.side),
         *(fact for fact in changes if fact.kind == "change"),
         *_layers(numbers, layered),
-        *(fact for key in layered for fact in _responding(numbers, key, len(every))),
+        *(fact for key in layered for fact in _responding(numbers, key)),
         *_models(numbers),
         *(fact for fact in changes if fact.kind == "not_significant"),
         *(fact for key in every for fact in labels(numbers, key)),
@@ -324,24 +307,18 @@ def _insertion_facts(numbers: Numbers) -> list[Fact]:
 
 
 def level(numbers: Numbers, subject: Key) -> Fact | None:
-    """A mean at one place, and on which side of no change it lies.
-
-    Corrected for the measures that are compared, of every model and condition.
-    """
+    """A mean at one place, and on which side of no change it lies."""
     number = numbers.get(subject)
     if number is None:
         return None
-    comparisons = len(numbers.models) * len(numbers.conditions) * len(COMPARED)
-    neutral = MEASURES[subject.measure].neutral or 0.0
-    side = beyond(number, neutral, comparisons=comparisons)
-    test = Test("intervals", comparisons) if testable(number) else None
-    return Fact("level", subject, side, (subject.place,), (number,), 1, test=test)
+    side = beyond(number, MEASURES[subject.measure].neutral or 0.0)
+    place = (subject.place,)
+    return Fact("level", subject, side, place, (number,), 1, tested=testable(number))
 
 
 def levels(numbers: Numbers, subject: Key, middle: float) -> list[Fact]:
     """The layers whose means lie below, and those whose means lie above the middle."""
-    series = numbers.series(subject, heads=False)
-    return _sides("levels", subject, series, middle, len(series))
+    return _sides("levels", subject, numbers.series(subject, heads=False), middle)
 
 
 def _layers(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
@@ -349,7 +326,7 @@ def _layers(numbers: Numbers, keys: Sequence[Key]) -> Iterator[Fact]:
     for key, measure in product(keys, BY_LAYER):
         subject = replace(key, measure=measure)
         series = numbers.series(subject, heads=False)
-        for fact in extremes(subject, series, pairs(len(series)) * len(BY_LAYER) * len(keys)):
+        for fact in extremes(subject, series):
             if fact.stands_out(0) or fact.stands_out(1):
                 yield fact
             if measure in OVER_DEPTH:
@@ -364,19 +341,17 @@ def top_heads(numbers: Numbers, subject: Key, heads: Sequence[Place] | None = No
     return Fact("top_heads", subject, 0, tuple(top), tuple(top.values()), len(series))
 
 
-def _responding(numbers: Numbers, key: Key, insertions: int) -> Iterator[Fact]:
+def _responding(numbers: Numbers, key: Key) -> Iterator[Fact]:
     """The heads that can be told to respond more than the median head does."""
     subject = replace(key, measure=RESPONDS)
     series = numbers.series(subject, heads=True)
     if len(series) < 2:
         return
     median = sorted(series.values(), key=lambda number: number.value)[len(series) // 2]
-    comparisons = len(series) * insertions
     top = {p: series[p] for p in top_heads(numbers, subject).places}
-    more = {p: n for p, n in top.items() if apart(n, median, comparisons=comparisons)}
+    more = {p: n for p, n in top.items() if apart(n, median)}
     if more:
-        test = Test("intervals", comparisons)
-        yield _fact("responding", subject, more, 1, of=len(series), test=test)
+        yield _fact("responding", subject, more, 1, of=len(series))
 
 
 def _models(numbers: Numbers) -> Iterator[Fact]:
@@ -384,12 +359,12 @@ def _models(numbers: Numbers) -> Iterator[Fact]:
     compared = list(product(numbers.conditions, OVER_DEPTH, combinations(numbers.models, 2)))
     for condition, measure, pair in compared:
         means = numbers.among({m: Key(measure, m, condition=condition) for m in pair})
-        if len(means) < 2 or not apart(*means.values(), comparisons=len(compared)):
+        if len(means) < 2 or not apart(*means.values()):
             continue
         high, low = sorted(means, key=lambda model: -means[model].value)
         subject = Key(measure, high, condition=condition, against=low)
-        ends, test = (means[high], means[low]), Test("intervals", len(compared))
-        yield Fact("models", subject, 1, (OVERALL, OVERALL), ends, len(compared), test=test)
+        ends = (means[high], means[low])
+        yield Fact("models", subject, 1, (OVERALL, OVERALL), ends, len(compared), tested=True)
 
 
 def labels(numbers: Numbers, subject: Key) -> Iterator[Fact]:

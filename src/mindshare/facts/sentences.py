@@ -405,10 +405,10 @@ def for_a_paper(fact: Fact) -> Sentence:
     subject, (place, number) = fact.subject, fact.farthest
     claim = _of_what(fact) + _change(replace(fact, places=(place,), numbers=(number,)))
     claim, _, _ = claim.rpartition(": ")
-    test = "max-T" if fact.test and fact.test.name == "max-T" else "test,"
     size = f"{_size(number, subject.measure, sign=True)}, n = {count(number.n_prompts, 'prompt')}"
-    chance = "p < 0.001" if (number.p or 0.0) < LEAST_SAID else f"p = {written(number.p or 0.0, 3)}"
-    return Sentence(f"For a paper: {claim} ({size}, paired {test} {chance}).", (number,))
+    p = number.p_family or 0.0
+    chance = "p < 0.001" if p < LEAST_SAID else f"p = {written(p, 3)}"
+    return Sentence(f"For a paper: {claim} ({size}, paired max-T {chance}).", (number,))
 
 
 _LEVELS = {  # what an insertion does: below, above and at no change
@@ -434,7 +434,7 @@ _LEVELS = {  # what an insertion does: below, above and at no change
 def _level(fact: Fact) -> Sentence:
     (number,), subject = fact.numbers, fact.subject
     size = _size(number, subject.measure)
-    if not fact.test:
+    if not fact.tested:
         what = f"{_given(subject)}{_what(subject)}{_at(fact) or ', averaged over layers,'}"
         return Sentence(f"{what} is {size}; too few prompts for a test", (number,))
     does = _LEVELS[subject.measure][{-1: 0, 1: 1, 0: 2}[fact.side]]

@@ -103,7 +103,7 @@ def told_apart(data: Selection, row: Row, rows: Sequence[Row]) -> bool:
     """Whether chance can't have put this row before any of the others: a title is a claim."""
     numbers = [Number.from_row(one, data.value) for one in (row, *(o for o in rows if o != row))]
     series = dict(enumerate(numbers))
-    return not evidence.rivals(series, 0, comparisons=evidence.pairs(len(series)))
+    return not evidence.rivals(series, 0)
 
 
 def distance(value: float, measure: Measure) -> float:

@@ -27,7 +27,7 @@ from mindshare.stats.estimates import contrast, estimate, ranked
 from mindshare.stats.intervals import RELIABLE
 from mindshare.stats.matrices import averaged
 from mindshare.stats.profiles import aligned, phases, same_readers
-from mindshare.stats.resampling import Resampling, student_t
+from mindshare.stats.resampling import Resampling
 from mindshare.stats.response import (
     LABELS,
     LEFT,
@@ -62,7 +62,6 @@ __all__ = [
     "ranked",
     "respond",
     "same_readers",
-    "student_t",
     "thresholds_of",
     "uses",
 ]
