@@ -17,10 +17,10 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from mindshare.errors import MindshareError, OutputError, checked
+from mindshare.errors import MindshareError, OutputError, checked, require_all_known
 from mindshare.facts.cells import metadata
 from mindshare.figures.render import Drawn, csv_bytes, draw, page, parquet_bytes
-from mindshare.figures.theme import Style, check_word
+from mindshare.figures.theme import Style
 from mindshare.tables import LABELS
 
 if TYPE_CHECKING:
@@ -163,5 +163,4 @@ def labels_of(figures: Sequence[Figure]) -> str:
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    for word in formats:
-        check_word(word, FILES, "format of figures")
+    require_all_known(formats, FILES, "format of figures")

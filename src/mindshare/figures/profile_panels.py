@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from mindshare.errors import require_all_known
 from mindshare.figures.captions import visible
 from mindshare.figures.colours import FAINT, INK, version_colours
 from mindshare.figures.selection import Row, pick
@@ -25,7 +26,6 @@ from mindshare.figures.theme import (
     Spec,
     Style,
     channel,
-    check_word,
     coloured,
     layer,
     legend,
@@ -65,7 +65,7 @@ class ProfileOptions(Style):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_word(self.legends, ("above", "inside"), "place of legends")
+        require_all_known([self.legends], ("above", "inside"), "place of legends")
 
     def titled(self, model: str, head: Head, usual: str) -> str:
         """The title of a panel."""

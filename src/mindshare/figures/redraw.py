@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from mindshare.errors import OutputError, SelectionError, nearest
+from mindshare.errors import OutputError, SelectionError, require_known
 from mindshare.figures.figure import CHARTS, FILES, Figure, Source, check_formats, labels_of
 from mindshare.figures.saving import encoded
 from mindshare.folders import (
@@ -53,11 +53,7 @@ def redraw(
     tables, manifest = read_folder(path, of_figures=True)
     entries: dict[str, Any] = manifest.get("figures") or {}
     for name in figures:
-        if name not in entries:
-            raise SelectionError(
-                f"there is no figure {name!r} in {path}{nearest(name, entries)}",
-                allowed=", ".join(entries),
-            )
+        require_known(name, entries, f"there is no figure {name!r} in {path}")
     if "labels" in style and figures and len(figures) < len(entries):
         raise SelectionError(
             "layers and heads are counted in one way in a folder",
@@ -137,11 +133,7 @@ def check_names(style: Mapping[str, Any], known: Sequence[str]) -> None:
     """Refuse a label or a colour of a name that is not known."""
     for field in ("label", "colour"):
         for name in style.get(field) or ():
-            if name not in known:
-                raise SelectionError(
-                    f"a {field} is given for {name!r}, which is not there{nearest(name, known)}",
-                    allowed=", ".join(known),
-                )
+            require_known(name, known, f"a {field} is given for {name!r}, which is not there")
 
 
 # ── arguments ──────────────────────────────────────────────────────────────────────────────

@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mindshare.errors import SelectionError, nearest
+from mindshare.errors import SelectionError, nearest, require_all_known
 from mindshare.facts import evidence
 from mindshare.facts.cells import Number, metadata
 from mindshare.figures.colours import class_colours
-from mindshare.figures.theme import Style, check_word
+from mindshare.figures.theme import Style
 from mindshare.measures import MEASURES, Measure
 from mindshare.tables import DEFINITIONS, SCHEMAS
 
@@ -135,7 +135,7 @@ def select(
     if table.num_rows == 0:
         raise SelectionError("the table has no rows")
     if "measure" in table.column_names:
-        check_word(str(measure), MEASURES, "response number")
+        require_all_known([str(measure)], MEASURES, "response number")
         table = only(table, "measure", [measure])
     else:
         measure = known["mindshare.measure"]

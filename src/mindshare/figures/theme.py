@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from mindshare.errors import SelectionError, nearest, require_types
+from mindshare.errors import SelectionError, nearest, require_all_known, require_types
 from mindshare.figures.colours import FAINT, INK, PALETTES, Palette
 
 Spec = dict[str, Any]
@@ -58,12 +58,15 @@ class Style:
     queries: str | None = None  # needed only if the table has several query sets
 
     def __post_init__(self) -> None:
-        check_word(self.palette, PALETTES, "palette")
-        check_word(self.labels, LABELS, "way to label layers and heads")
-        if not (isinstance(self.width, str) and _LENGTH.fullmatch(self.width)):
+        require_all_known([self.palette], PALETTES, "palette")
+        require_all_known([self.labels], LABELS, "way to label layers and heads")
+        length = isinstance(self.width, str) and _LENGTH.fullmatch(self.width)
+        if not length and self.width not in list(WIDTHS):  # a list, whatever was given
             known = [f"{name} ({inches:g} inches)" for name, inches in WIDTHS.items()]
-            length = "or a length such as 8.5cm or 3.4in"
-            check_word(self.width, WIDTHS, "width", allowed=(*known, length))
+            raise SelectionError(
+                f"unknown width {self.width!r}{nearest(self.width, WIDTHS)}",
+                allowed=", ".join([*known, "or a length such as 8.5cm or 3.4in"]),
+            )
         require_types(self)
         least, most = _POINTS
         if not least <= self.font_size <= most:
@@ -126,16 +129,6 @@ class Style:
         """The layer and head of a row as they are labelled; a mean over them has none."""
         there = {name: row[name] for name in ("layer", "head") if name in row}
         return {name: None if n is None else self.number(n) for name, n in there.items()}
-
-
-def check_word(
-    word: str, known: Iterable[str], what: str, *, allowed: Iterable[str] | None = None
-) -> None:
-    names = list(known)  # whatever was given can be looked for in a list
-    if word not in names:
-        raise SelectionError(
-            f"unknown {what} {word!r}{nearest(word, names)}", allowed=", ".join(allowed or names)
-        )
 
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────

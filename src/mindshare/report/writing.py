@@ -32,7 +32,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mindshare.errors import OutputError, SelectionError, nearest
+from mindshare.errors import OutputError, SelectionError, require_all_known
 from mindshare.figures.colours import ink_on, rgb
 from mindshare.figures.theme import BOLD, text_width
 from mindshare.report.blocks import Attached, Block
@@ -132,11 +132,7 @@ def prepare(folder: Path, *, number: int | None = None) -> Chapter:
 
 
 def _check_formats(formats: Sequence[str]) -> None:
-    for word in formats:
-        if word not in FORMATS:
-            raise SelectionError(
-                f"unknown format {word!r}{nearest(word, FORMATS)}", allowed=", ".join(FORMATS)
-            )
+    require_all_known(formats, FORMATS, "format")
     if not formats:
         raise SelectionError("no format was named", allowed=", ".join(FORMATS))
     if "pdf" in formats:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mindshare.errors import SelectionError, nearest
+from mindshare.errors import SelectionError, require_known
 from mindshare.stats.inference import family_margins, paired_contrast
 from mindshare.stats.intervals import Groups, first_few, mean, mean_intervals, units_of
 from mindshare.stats.matrices import (
@@ -146,10 +146,7 @@ def ranked(
     first of many cells picks chance too, so every row keeps p_family, which is corrected for all
     cells of the contrast, also for those that are not kept.
     """
-    if by not in RANKED_BY:
-        raise SelectionError(
-            f"can't rank by {by!r}{nearest(by, RANKED_BY)}", allowed=", ".join(RANKED_BY)
-        )
+    require_known(by, RANKED_BY, f"can't rank by {by!r}")
     missing = [name for name in (by, "p_family") if name not in contrast.column_names]
     if missing:
         raise SelectionError(
@@ -189,8 +186,7 @@ def _check_request(
             "ratios of masses can't be averaged", next_step="average the masses: stats.averaged"
         )
     for axis in over:
-        if axis not in AXES:
-            raise SelectionError(f"can't average over {axis!r}", allowed=", ".join(AXES))
+        require_known(axis, AXES, f"can't average over {axis!r}")
     if not tables:
         raise SelectionError(
             f"there is no {layout.table} table to work on",
@@ -216,7 +212,7 @@ def _read_models(
     absent: str,
 ) -> _Pair:
     for name in pair:
-        _require_known(name, tables, "model")
+        require_known(name, tables, f"there is no model {name!r}")
     sources = [tables[name] for name in pair]
     matrices = {
         name: read_matrix(tables[name], measures, model=name, absent=absent).averaged(over)
@@ -251,7 +247,7 @@ def _read_conditions(
                 f"{WITHOUT!r} has no response: it is what the others are compared with",
                 allowed=", ".join(map(str, matrix.conditions)),
             )
-        _require_known(name, matrix.conditions, "condition")
+        require_known(name, matrix.conditions, f"there is no condition {name!r}")
     places = [matrix.conditions.index(name) for name in pair]
     for one, other in (places, places[::-1]):
         alone = np.flatnonzero(matrix.measured[:, one] & ~matrix.measured[:, other])
@@ -292,13 +288,6 @@ def _key_text(names: Sequence[str], key: Key) -> str:
     """`class 'x', head mean, layer 3, queries 'all'`"""
     pairs = sorted(zip(names, key, strict=True))
     return ", ".join(f"{name} {'mean' if value is None else repr(value)}" for name, value in pairs)
-
-
-def _require_known(name: str, known: Collection[Any], what: str) -> None:
-    if name not in known:
-        raise SelectionError(
-            f"there is no {what} {name!r}{nearest(name, known)}", allowed=", ".join(known)
-        )
 
 
 # Labels of heads over all prompts.

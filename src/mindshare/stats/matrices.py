@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mindshare.errors import SelectionError, nearest
+from mindshare.errors import SelectionError, require_all_known
 from mindshare.measures import MEASURES
 from mindshare.stats.intervals import mean
 from mindshare.tables import class_measures, table
@@ -52,11 +52,7 @@ LAYOUTS = {
 def layout_of(measures: Sequence[str]) -> Layout:
     """Where these measures stand; they must all be of one table."""
     known = [name for name, measure in MEASURES.items() if measure.level in LAYOUTS]
-    for name in measures:
-        if name not in known:
-            raise SelectionError(
-                f"unknown measure {name!r}{nearest(name, known)}", allowed=", ".join(known)
-            )
+    require_all_known(measures, known, "measure")
     layouts = [LAYOUTS[MEASURES[name].level] for name in measures]
     if len(set(layouts)) != 1:
         raise SelectionError(

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mindshare.errors import SelectionError, nearest, require_types
+from mindshare.errors import SelectionError, require_known, require_types
 
 ALPHA, POWER = 0.05, 0.8
 INTERVAL = "skewness-widened t interval"
@@ -52,11 +52,7 @@ class Resampling:
             )
         if self.seed < 0:
             raise SelectionError(f"seed={self.seed} can't be used", allowed="0, 1, 2, …")
-        if self.absent not in ABSENT:
-            raise SelectionError(
-                f"unknown absent={self.absent!r}{nearest(self.absent, ABSENT)}",
-                allowed=", ".join(ABSENT),
-            )
+        require_known(self.absent, ABSENT, f"unknown absent={self.absent!r}")
 
     @property
     def fewest(self) -> int:
