@@ -1,9 +1,12 @@
-"""How labels are written in file names, and layer numbers in sentences."""
+"""Names that tables use, how labels are written in file names, and layer numbers in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+
+UNNAMED = ("other", "sink_slot")  # classes that no rule names
+WITHOUT = "without"  # the condition of a prompt as it is
 
 
 def file_word(label: str) -> str:

@@ -291,9 +291,14 @@ def compared(about: Mapping[str, str]) -> str:
     return _COMPARED.get(about.get(DROP_FIRST, ""), COMPARED_ANY)
 
 
+def metadata(content: pa.Table) -> dict[str, str]:
+    """What the table says of itself."""
+    return {k.decode(): v.decode() for k, v in (content.schema.metadata or {}).items()}
+
+
 def one_based(content: pa.Table) -> pa.Table:
     """The table for a reader who counts layers and heads from 1; it says so itself."""
-    about = {k.decode(): v.decode() for k, v in (content.schema.metadata or {}).items()}
+    about = metadata(content)
     if about.get(LABELS) == ONE_BASED:
         return content
     about[LABELS] = ONE_BASED

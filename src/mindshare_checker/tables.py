@@ -11,10 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from mindshare.errors import OutputError
-from mindshare.facts.cells import ADDITIVE, Key, Number, Numbers, charts_of, metadata
+from mindshare.facts.cells import ADDITIVE, Key, Number, Numbers, charts_of
 from mindshare.facts.words import UNITS, inserted, name, phrase, word
 from mindshare.folders import MANIFEST, read_folder
 from mindshare.stats import MEASURES
+from mindshare.tables import metadata
 from mindshare_checker.statements import Statement
 from mindshare_checker.text import Given, Name, Vocabulary, aliases
 

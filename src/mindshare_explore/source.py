@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindshare.errors import SelectionError
 from mindshare.figures.colours import PALETTES, class_colours
 from mindshare.measures import MEASURES
+from mindshare.naming import UNNAMED
 from mindshare.prompts import Message, Prompt
 
 if TYPE_CHECKING:
@@ -156,8 +157,8 @@ class ClassView:
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # [layer, head, class]
 
     def to_json(self) -> dict[str, Any]:
-        names = [name for name in self.names if name not in ("other", "sink_slot")]
-        colours = class_colours([*names, "other", "sink_slot"], PALETTE)
+        names = [name for name in self.names if name not in UNNAMED]
+        colours = class_colours([*names, *UNNAMED], PALETTE)
         return {
             "names": list(self.names),
             "colours": [colours[name] for name in self.names],

@@ -23,7 +23,7 @@ import pyarrow as pa
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart
 from mindshare.api.comparison import Comparison, Progress, compare
-from mindshare.facts.cells import Key, charts_of, metadata
+from mindshare.facts.cells import Key, charts_of
 from mindshare.facts.find import claims, contrasted, facts_of
 from mindshare.facts.sentences import Sentence, sentence
 from mindshare.facts.words import count
@@ -40,7 +40,7 @@ from mindshare.figures.colours import PALETTES, class_colours
 from mindshare.naming import file_word, layer_ranges
 from mindshare.stats import averaged, contrast, estimate
 from mindshare.study import Study, build_study, encode_for
-from mindshare.tables import class_measures, table
+from mindshare.tables import class_measures, metadata, table
 from mindshare.tokens import classify, parse_classes
 from mindshare_recipes.maps import prompt, samples
 

@@ -30,6 +30,7 @@ from mindshare.facts.words import count, value, wheres
 from mindshare.facts.words import inserted as insertion_words
 from mindshare.figures import LineOptions, layer_lines
 from mindshare.models import LoadedModel, load
+from mindshare.naming import WITHOUT
 from mindshare.prompts import Prompt
 from mindshare.stats import contrast, estimate
 from mindshare.stats.response import compare
@@ -290,7 +291,7 @@ def divergences(
     `close_up`, tokens after the run have the positions that they have without it.
     """
     own = places.filter(pc.equal(places["prompt"], problem))
-    before, after = (own.filter(pc.equal(own["condition"], name)) for name in ("without", run))
+    before, after = (own.filter(pc.equal(own["condition"], name)) for name in (WITHOUT, run))
     part = np.array(after["part"].to_pylist())
     kept = np.flatnonzero(part == "original")
     partners = after["position_without"].to_numpy()[kept].astype(int)

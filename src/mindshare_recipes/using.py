@@ -20,6 +20,7 @@ from mindshare.facts.cells import Number
 from mindshare.facts.words import count, value, where
 from mindshare.stats import Resampling, estimate
 from mindshare.stats.uses import RANK_CORRELATION
+from mindshare.tables import metadata
 from mindshare_recipes.building_blocks import GLYPHS, SEGMENTS
 from mindshare_recipes.maps import ACTIONS, prompt, samples
 
@@ -81,9 +82,8 @@ def _accuracies(chart: Chart) -> list[str]:
 
 def _ranks(chart: Chart) -> list[str]:
     """Does mass predict effect over heads?"""
-    known = {k.decode(): v.decode() for k, v in chart.tables["uses"].schema.metadata.items()}
     return [
         f"Over heads, mass and loss have the rank correlation {rho} ({name.split(' ', 1)[1]})."
-        for name, rho in known.items()
+        for name, rho in metadata(chart.tables["uses"]).items()
         if name.startswith(RANK_CORRELATION)
     ]

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 import pytest
 
 from mindshare.errors import SelectionError
-from mindshare.facts.cells import Key, charts_of, derived_tables, group_tables, metadata
+from mindshare.facts.cells import Key, charts_of, derived_tables, group_tables
 from mindshare.stats import Resampling, averaged, contrast, estimate
+from mindshare.tables import metadata
 
 from .made import QUICK, Made, awkward, class_tables, insertion_tables
 from .reading import looked_up

@@ -44,7 +44,7 @@ from mindshare.figures import (
 )
 from mindshare.figures.captions import condition_label
 from mindshare.figures.selection import only
-from mindshare.naming import file_word
+from mindshare.naming import WITHOUT, file_word
 from mindshare.stats import (
     LEFT,
     RESPONSE,
@@ -54,7 +54,6 @@ from mindshare.stats import (
     respond,
     same_readers,
 )
-from mindshare.stats.profiles import WITHOUT
 from mindshare.study import InsertionStudy, Measurement, PromptSource, build_insertion_study
 from mindshare.study.study import Head
 from mindshare.tables import ONE_BASED

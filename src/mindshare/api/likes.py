@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mindshare.errors import SelectionError, nearest
+from mindshare.naming import WITHOUT
 
 _FIRST, _AGAINST = "insertion", "against"  # conditions, whatever they are called
 
@@ -64,7 +65,7 @@ LIKES = {
         "profiles",
         {"insert": "/ *55", "heads": "0.0,0.1,0.7", "maps": ()},
         {"y_title": "Average Attention Weight", **_LINES},
-        {"without": "w/o Meaningless tokens", _FIRST: "w/ Meaningless tokens"},
+        {WITHOUT: "w/o Meaningless tokens", _FIRST: "w/ Meaningless tokens"},
         {_FIRST: "#d63333"},
         {**_PANELS, "run_label": "Meaningless tokens", "whole_first": True},
     ),
@@ -102,5 +103,5 @@ def liked(parts: Mapping[str, Any], draws: str) -> tuple[dict[str, Any], Preset 
 
 def condition_names(insertions: Sequence[str], against: Sequence[str]) -> dict[str, str]:
     """What the labels of a preset are of, in a study with these conditions."""
-    names = {"without": "without", _FIRST: insertions[0]}
+    names = {WITHOUT: WITHOUT, _FIRST: insertions[0]}
     return names | ({_AGAINST: against[0]} if against else {})

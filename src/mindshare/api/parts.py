@@ -17,7 +17,6 @@ from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart, Drawing, chosen_look
 from mindshare.api.comparison import Comparison, Progress
 from mindshare.errors import PromptError, checked, require_all_known
-from mindshare.facts.cells import UNNAMED
 from mindshare.facts.parts import FIRST, part_sentences
 from mindshare.figures import (
     Figure,
@@ -27,7 +26,7 @@ from mindshare.figures import (
     part_bars,
     received_strip,
 )
-from mindshare.naming import file_word
+from mindshare.naming import UNNAMED, file_word
 from mindshare.prompts import DividedPrompt, divided, paired
 from mindshare.prompts.given import as_prompt
 from mindshare.study import Measurement, Measurer, PromptEncoder, Study, as_prompts, build_study

@@ -19,6 +19,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from mindshare.errors import MindshareError, harmless, require_known, screenful, some
+from mindshare.naming import UNNAMED
 
 if TYPE_CHECKING:
     from mindshare.store import Progress, ProgressNumbers
@@ -56,11 +57,11 @@ def class_shades(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """
     from mindshare.figures.colours import PALETTES, class_colours
 
-    own = [name for name in names if name not in ("other", "sink_slot")]
+    own = [name for name in names if name not in UNNAMED]
     most = len(PALETTES["seed"].classes) - 1
     colours = class_colours(own[:most], PALETTES["seed"])
     shades = {name: _shades(colours[own[i % most]]) for i, name in enumerate(own)}
-    return {**shades, "other": _PLAIN, "sink_slot": _PLAIN}
+    return {**shades, **dict.fromkeys(UNNAMED, _PLAIN)}
 
 
 def _shades(colour: str) -> tuple[str, str]:

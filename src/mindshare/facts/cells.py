@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from mindshare.errors import SelectionError
 from mindshare.measures import MEASURES
-from mindshare.naming import file_word
+from mindshare.naming import UNNAMED, WITHOUT, file_word
 from mindshare.stats import Resampling, contrast, estimate
-from mindshare.tables import LABELS, ONE_BASED
+from mindshare.tables import LABELS, ONE_BASED, metadata
 
 Row = dict[str, Any]
 Place = tuple[int | None, int | None]  # layer, head; None: the mean over them
@@ -28,7 +28,6 @@ Tables = Mapping[str, pa.Table]
 Groups = Mapping[str, str]  # prompt → group
 OVERALL: Place = (None, None)
 ADDITIVE = tuple(name for name, measure in MEASURES.items() if measure.additive)  # over classes
-UNNAMED = ("other", "sink_slot")  # classes that no rule names
 # What two insertions are compared in: one family, so that every text has the same correction.
 EVENNESS = ("weight_evenness", "value_evenness", "retained", "divergence", "amplitude")
 _SOURCES = {  # the tables over prompts, by the columns that tell them; the first that fits
@@ -248,10 +247,6 @@ def _has(table: pa.Table, *columns: str) -> bool:
     return all(name in table.column_names for name in columns)
 
 
-def metadata(table: pa.Table) -> dict[str, str]:
-    return {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
-
-
 def study_of(about: Mapping[str, str]) -> dict[str, Any]:
     """The definition of the study that a table with this metadata is of, as it was hashed."""
     study: dict[str, Any] = json.loads(about.get("mindshare.definition", "{}"))
@@ -389,7 +384,7 @@ def derived_tables(
     if masses and about.get("mindshare.measure") == "mass":
         yield "lift", estimate(masses, "lift", options=options, groups=groups)
     for model, response in _by_model(tables, "response").items():
-        first, *others = [c for c in response["condition"].unique().to_pylist() if c != "without"]
+        first, *others = [c for c in response["condition"].unique().to_pylist() if c != WITHOUT]
         for other in others:
             difference = contrast(
                 {model: response},

@@ -13,7 +13,6 @@ from typing import Any
 
 from mindshare.facts.cells import (
     OVERALL,
-    UNNAMED,
     Cell,
     Groups,
     Key,
@@ -49,7 +48,7 @@ from mindshare.facts.words import (
     word,
 )
 from mindshare.measures import MEASURES, at_level
-from mindshare.naming import layer_ranges
+from mindshare.naming import UNNAMED, layer_ranges
 from mindshare.tables import DROP_FIRST, LABELS, ONE_BASED
 
 IN_SHORT = 4  # differences that are said

@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.facts.cells import UNNAMED
 from mindshare.facts.words import PAIR, listed
 from mindshare.figures.captions import (
     LISTED,
@@ -46,6 +45,7 @@ from mindshare.figures.theme import (
     tooltip,
 )
 from mindshare.figures.titles import summary_title
+from mindshare.naming import UNNAMED
 
 COLUMNS = ("model", "layer", "head", "class", "mean", "low", "high", "n_prompts")
 _AXIS_ROOM = 62  # pixels for the y axis and its title

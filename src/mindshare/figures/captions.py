@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from mindshare.facts.cells import hidden_together, metadata, study_of
+from mindshare.facts.cells import hidden_together, study_of
 from mindshare.facts.words import PAIR, asked, count, listed, together
 from mindshare.figures.colours import FAINT, ColourScale
 from mindshare.figures.figure import Figure
@@ -33,8 +33,8 @@ from mindshare.figures.theme import (
     wrapped,
 )
 from mindshare.measures import MEASURES, Measure
-from mindshare.stats.profiles import WITHOUT
-from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, one_based
+from mindshare.naming import WITHOUT
+from mindshare.tables import DEFINITIONS, DEPTH, ONE_BASED, QUERIES, defined, metadata, one_based
 
 Parts = Iterable[str | None]  # sentences; None: nothing to say
 CAPTION_WORDS = 25

@@ -15,7 +15,7 @@ import numpy as np
 
 from mindshare.errors import SelectionError
 from mindshare.measures import Measure
-from mindshare.stats.profiles import WITHOUT
+from mindshare.naming import UNNAMED, WITHOUT
 
 INK, FAINT, PAPER = "#222222", "#555555", "#ffffff"
 NOTHING = "#ececec"  # a cell or token without a number
@@ -66,7 +66,7 @@ def class_colours(
     `first` is how many colours are taken already, by other classes of the same study; `among` are
     all classes of the study, of which some are drawn.
     """
-    colours = {"other": OTHER, "sink_slot": SINK}
+    colours = dict(zip(UNNAMED, (OTHER, SINK), strict=True))
     known = among or names
     colours |= {name: palette.blank for name in known if name.lower() in _BLANK}
     left = [name for name in known if name not in colours]

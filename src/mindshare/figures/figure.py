@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from mindshare.errors import MindshareError, OutputError, checked, require_all_known
-from mindshare.facts.cells import metadata
 from mindshare.figures.render import Drawn, csv_bytes, draw, page, parquet_bytes
 from mindshare.figures.theme import Style
-from mindshare.tables import LABELS
+from mindshare.tables import LABELS, metadata
 
 if TYPE_CHECKING:
     import altair

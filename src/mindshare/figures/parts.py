@@ -13,7 +13,6 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from mindshare.facts.cells import UNNAMED
 from mindshare.facts.parts import (
     FIRST,
     change_claim,
@@ -39,6 +38,7 @@ from mindshare.figures.theme import (
     tooltip,
 )
 from mindshare.measures import MEASURES
+from mindshare.naming import UNNAMED
 from mindshare.tables import DEFINITIONS
 
 REST = {FIRST: "first token", "other": "other", "sink_slot": "learned sink"}

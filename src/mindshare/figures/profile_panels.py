@@ -34,7 +34,7 @@ from mindshare.figures.theme import (
     wrapped,
 )
 from mindshare.measures import MEASURES
-from mindshare.stats.profiles import WITHOUT
+from mindshare.naming import WITHOUT
 from mindshare.tables import DEFINITIONS, SCHEMAS
 
 Floats = npt.NDArray[np.float64]

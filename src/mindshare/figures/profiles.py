@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.facts.cells import metadata
 from mindshare.facts.words import count, listed
 from mindshare.figures.captions import (
     Encoding,
@@ -42,8 +41,8 @@ from mindshare.figures.profile_panels import (
 )
 from mindshare.figures.selection import pick
 from mindshare.measures import MEASURES
-from mindshare.stats.profiles import WITHOUT
-from mindshare.tables import QUERIES, defined
+from mindshare.naming import WITHOUT
+from mindshare.tables import QUERIES, defined, metadata
 
 Tables = tuple[pa.Table, pa.Table]  # sequence, places
 _MOST_HEADS, _MOST_MODELS = 24, 12

@@ -30,6 +30,7 @@ from mindshare.folders import (
     reading,
     write_manifest,
 )
+from mindshare.naming import WITHOUT
 
 _NAMED = ("class", "model", "condition")  # columns whose values can have labels and colours
 
@@ -125,7 +126,7 @@ def _check_names(style: Mapping[str, Any], figures: Iterable[Figure]) -> None:
     tables = [figure.table for figure in figures]
     columns = [t[name] for t in tables for name in _NAMED if name in t.column_names]
     known = dict.fromkeys(str(x) for column in columns for x in column.unique().to_pylist() if x)
-    known["without"] = None
+    known[WITHOUT] = None
     check_names(style, list(known))
 
 

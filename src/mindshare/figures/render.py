@@ -16,9 +16,8 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from mindshare.facts.cells import metadata
 from mindshare.figures.theme import INCH, Style
-from mindshare.tables import DEFINITIONS, defined
+from mindshare.tables import DEFINITIONS, defined, metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import pyarrow as pa
 
 from mindshare.errors import OutputError
-from mindshare.facts.cells import metadata
 from mindshare.figures.figure import FORMATS, Figure, Source, check_formats, labels_of
 from mindshare.figures.render import script
 from mindshare.folders import (
@@ -43,6 +42,7 @@ from mindshare.folders import (
     write_parquet,
     write_texts,
 )
+from mindshare.tables import metadata
 
 if TYPE_CHECKING:
     from mindshare.folders import Texts

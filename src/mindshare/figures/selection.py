@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError, nearest, require_all_known
 from mindshare.facts import evidence
-from mindshare.facts.cells import Number, metadata
+from mindshare.facts.cells import Number
 from mindshare.figures.colours import class_colours
 from mindshare.figures.theme import Style
 from mindshare.measures import MEASURES, Measure
-from mindshare.tables import DEFINITIONS, SCHEMAS
+from mindshare.tables import DEFINITIONS, SCHEMAS, metadata
 
 Row = dict[str, Any]
 _SHOWN = 12  # values that a refusal lists

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from mindshare.facts import evidence
-from mindshare.facts.cells import Number, hidden_together, metadata
+from mindshare.facts.cells import Number, hidden_together
 from mindshare.facts.find import EFFECTS
 from mindshare.facts.titles import title_of_differences, title_of_effects
 from mindshare.facts.words import name
@@ -21,7 +21,7 @@ from mindshare.figures.captions import (
 )
 from mindshare.figures.selection import Row, Selection
 from mindshare.measures import Measure
-from mindshare.tables import DEPTH, ONE_BASED, one_based
+from mindshare.tables import DEPTH, ONE_BASED, metadata, one_based
 
 
 def summary_title(

@@ -33,7 +33,7 @@ from mindshare.figures.figure import Figure, redrawable
 from mindshare.figures.selection import Row, pick
 from mindshare.figures.theme import TEXT, Spec, Style, channel, layer, text_width, tooltip
 from mindshare.measures import MEASURES
-from mindshare.stats.profiles import WITHOUT
+from mindshare.naming import WITHOUT
 from mindshare.tables import DEFINITIONS
 
 NEWLINE, TAB = "¶", "→"

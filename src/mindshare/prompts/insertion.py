@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from mindshare.errors import PromptError, SelectionError, nearest
+from mindshare.naming import WITHOUT
 from mindshare.prompts.prompt import SPAN_NAME, MessageRange, Prompt, SpanRange
 from mindshare.prompts.source import read_text
 
@@ -158,7 +159,7 @@ def _short(text: str) -> str:
 
 def _names(written: Sequence[_Written]) -> Iterator[str]:
     """The short names; where texts would share one, the exact one or a number."""
-    shared = Counter(["without", *(part.short for part in written)])
+    shared = Counter([WITHOUT, *(part.short for part in written)])
     for number, part in enumerate(written, start=1):
         if shared[part.short] == 1:
             yield part.short

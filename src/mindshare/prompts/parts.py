@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from mindshare.naming import UNNAMED
 from mindshare.prompts.prompt import MARK, SPAN_NAME, CharRange, Prompt, SpanRange
 
 MOST = 20  # parts that one picture can hold
@@ -25,7 +26,7 @@ _LONGEST = 100  # characters of a name
 _WORDS = 28  # characters of a paragraph that stand for it
 _TITLE = re.compile(r"^#{1,6}[ \t]+(?P<title>\S.*?)[ \t#]*$", re.MULTILINE)
 _LABEL = re.compile(r"^(?P<title>[A-Z][\w' -]{0,30}):(?=[ \t\r]|$)", re.MULTILINE)
-_TAKEN = ("other", "sink_slot", "first-token")  # names of classes that are no parts
+_TAKEN = (*UNNAMED, "first-token")  # names of classes that are no parts
 _BETWEEN = {"paragraph": r"\n[ \t\r]*\n", "line": r"\n"}
 
 

@@ -19,7 +19,7 @@ from mindshare.errors import SelectionError
 from mindshare.facts.words import ASKED, count, listed
 from mindshare.figures.colours import class_colours
 from mindshare.measures import MEASURES, letters
-from mindshare.naming import layer_ranges
+from mindshare.naming import WITHOUT, layer_ranges
 from mindshare.report.blocks import (
     Attached,
     Block,
@@ -161,7 +161,7 @@ def _by_part(saved: SavedResults) -> list[ColouredText]:
         if table is None:
             continue
         of_model = f", {label}" if len(saved.models) > 1 else ""
-        conditions = [c for c in dict.fromkeys(table["condition"].to_pylist()) if c != "without"]
+        conditions = [c for c in dict.fromkeys(table["condition"].to_pylist()) if c != WITHOUT]
         ids = list(dict.fromkeys(table["prompt"].to_pylist()))
         order = [one for one in dict.fromkeys(_ids(provenance)) if one in ids] or ids
         for prompt, condition in product(order[:SHOWN], conditions[:VERSIONS]):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindshare.facts.cells import measure_of, metadata
+from mindshare.facts.cells import measure_of
 from mindshare.measures import MEASURES
 from mindshare.report.saved import Picture, SavedResults
 from mindshare.stats import meanings, thresholds_of
-from mindshare.tables import DEFINITIONS, defined
+from mindshare.tables import DEFINITIONS, defined, metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mindshare.errors import OutputError
-from mindshare.facts.cells import metadata
 from mindshare.figures import saved_figure
 from mindshare.figures.theme import INCH, POINTS, Style
 from mindshare.naming import file_word
+from mindshare.tables import metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa

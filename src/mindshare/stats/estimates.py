@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError, require_known
+from mindshare.naming import WITHOUT
 from mindshare.stats.inference import family_margins, paired_contrast
 from mindshare.stats.intervals import Groups, first_few, mean, mean_intervals, units_of
 from mindshare.stats.matrices import (
@@ -30,7 +31,6 @@ from mindshare.stats.matrices import (
     layout_of,
     read_matrix,
 )
-from mindshare.stats.profiles import WITHOUT
 from mindshare.stats.resampling import ALPHA, Resampling
 from mindshare.stats.response import LABELLED_BY, LEFT, PROFILE, RESTING, label, thresholds_of
 from mindshare.tables import DEFINITIONS, joined, table

@@ -20,13 +20,13 @@ import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError, require_all_known
 from mindshare.measures import MEASURES
+from mindshare.naming import UNNAMED
 from mindshare.stats.intervals import mean
-from mindshare.tables import class_measures, table
+from mindshare.tables import class_measures, metadata, table
 
 MEAN = -1  # stands for null, the mean over the layers or the heads, where numbers are sorted
 AXES = {"heads": "head", "layers": "layer"}  # what can be averaged over → its column
 _KEYS = ("queries", "layer", "head", "class")
-_UNNAMED = ("other", "sink_slot")  # classes that no rule names
 
 Key = tuple[Any, ...]  # the values of a layout's key columns; None: a mean over them
 
@@ -199,7 +199,7 @@ def require_columns(
 
 def common_metadata(tables: Sequence[pa.Table]) -> dict[str, str]:
     """What the metadata of all the tables agree on: the study, its definition."""
-    texts = [{k.decode(): v.decode() for k, v in (t.schema.metadata or {}).items()} for t in tables]
+    texts = [metadata(one) for one in tables]
     return {k: v for k, v in texts[0].items() if all(other.get(k) == v for other in texts)}
 
 
@@ -245,7 +245,7 @@ def _with_ratios(means: pa.Table) -> dict[str, Any]:
         means[name].to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("mass", "expected", "n_tokens")
     )
-    named = ~pc.is_in(means["class"], value_set=pa.array(_UNNAMED)).to_numpy(zero_copy_only=False)
+    named = ~pc.is_in(means["class"], value_set=pa.array(UNNAMED)).to_numpy(zero_copy_only=False)
     rows = list(zip(*(means[n].to_pylist() for n in ("prompt", "queries", "layer")), strict=True))
     number = {key: i for i, key in enumerate(dict.fromkeys(rows))}
     cell = np.array([number[key] for key in rows])

@@ -23,9 +23,9 @@ import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError
 from mindshare.stats.matrices import MEAN, codes, common_metadata, integers, require_columns
+from mindshare.naming import WITHOUT
 from mindshare.tables import QUERIES, SCHEMAS, table
 
-WITHOUT = "without"  # the condition of a prompt as it is
 PHASES = ("before", "inside", "after")
 _NO_PARTNER = -1
 _SEQUENCE = ("prompt", "condition", "layer", "head", "position", "received", "n_queries")

@@ -26,16 +26,10 @@ from mindshare.errors import (
     nearest,
 )
 from mindshare.models import AttentionFacts, LoadedModel, ModelTokenizer, load, wrap
+from mindshare.naming import WITHOUT
 from mindshare.prompts import Insertion, Prompt, fold_system_message, insert
 from mindshare.study.answers import answer_of, knockout_queries
-from mindshare.study.study import (
-    BOTH,
-    WITHOUT,
-    AnyStudy,
-    InsertionStudy,
-    KnockoutStudy,
-    Study,
-)
+from mindshare.study.study import BOTH, AnyStudy, InsertionStudy, KnockoutStudy, Study
 from mindshare.tokens import (
     Alignment,
     ClassedTokens,

@@ -16,16 +16,10 @@ import pyarrow as pa
 
 from mindshare.attention.jobs import Job, PromptResult
 from mindshare.measures import MEASURES
+from mindshare.naming import WITHOUT
 from mindshare.study.effect_rows import Rows, effect_rows
 from mindshare.study.encoding import EncodedPrompt, PromptVersion
-from mindshare.study.study import (
-    BOTH,
-    WITHOUT,
-    AnyStudy,
-    InsertionStudy,
-    KnockoutStudy,
-    Study,
-)
+from mindshare.study.study import BOTH, AnyStudy, InsertionStudy, KnockoutStudy, Study
 from mindshare.tables import class_measures
 from mindshare.tokens import ClassedTokens, Encoded
 

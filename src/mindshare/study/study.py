@@ -26,6 +26,7 @@ from mindshare.attention.jobs import (
 )
 from mindshare.errors import SelectionError, nearest, require_all_known, require_types
 from mindshare.measures import MEASURES
+from mindshare.naming import WITHOUT
 from mindshare.prompts import Insertion, parse_insertions
 from mindshare.prompts.prompt import check_label
 from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
@@ -33,7 +34,6 @@ from mindshare.tokens import Classes, TokenClass, parse_classes, parse_queries
 Head: TypeAlias = tuple[int, int]
 """(layer, head), 0-based."""
 _HEAD = re.compile(r"\s*(\d{1,5})\s*\.\s*(\d{1,5})\s*", re.ASCII)
-WITHOUT = "without"  # the condition of a prompt as it is
 BOTH = "both"  # query sets of an insertion: `all` for its charts, `original` to compare
 INSERTION_QUERIES = (BOTH, "all", "original")
 # Query sets of knock-outs beside those of a study: the queries that give the answer (the last token

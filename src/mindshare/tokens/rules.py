@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from mindshare.errors import ClassRuleError, nearest
 from mindshare.limits import matches, pattern_problem
+from mindshare.naming import UNNAMED
 from mindshare.prompts import CharRange
 from mindshare.tokens.offsets import char_mask
 
@@ -41,7 +42,6 @@ CHARACTER_WORDS = ("whitespace", "newline", "punctuation", "digit", "letter")
 TOKEN_WORDS = ("special", "bos", "first")
 WORDS = (*CHARACTER_WORDS, *TOKEN_WORDS)
 PREFIXES = ("role:", "span:", "re:", "ids:", "chars:")
-RESERVED = ("other", "sink_slot")
 ALLOWED = (
     f"{', '.join(WORDS)}, role:NAME, span:NAME, re:PATTERN, ids:1,2, chars:ABC, "
     "or characters other than letters and digits (#*)"
@@ -92,7 +92,7 @@ class TokenClass:
                 f"{self.name!r} cannot name a class",
                 allowed="a letter, then letters, digits, _ and -, up to 1,000 of them",
             )
-        if self.name in RESERVED:
+        if self.name in UNNAMED:
             raise ClassRuleError(
                 f"the class name {self.name!r} is reserved",
                 next_step="choose another name; other is always there, and always last",
