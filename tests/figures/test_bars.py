@@ -236,10 +236,10 @@ def test_a_class_that_no_prompt_has_is_left_out_and_said() -> None:
     assert "m, b: No prompt has this number." in figure.description
 
 
-def test_layers_models_and_the_title_can_be_chosen() -> None:
-    options = ClassBarsOptions(layers=(16,), models=(PHYS,), title="Mine", name="mine")
+def test_layers_and_the_title_can_be_chosen() -> None:
+    options = ClassBarsOptions(layers=(16,), title="Mine", name="mine")
     figure = class_bars(reading(), options)
-    assert (figure.title, figure.name, figure.table.num_rows) == ("Mine", "mine", 3)
+    assert (figure.title, figure.name, figure.table.num_rows) == ("Mine", "mine", 6)
     assert figure.spec["title"]["text"] == ["Mine"]
 
 

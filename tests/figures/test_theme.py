@@ -137,8 +137,6 @@ def test_panels_fill_rows_that_fit(panels: int, width: str) -> None:
     assert [n for row in rows for n in row] == list(range(panels))
     assert len(rows[0]) <= (2 if width == "column" else 4)
     assert grid.columns * (grid.panel_width + PanelGrid.EXTENT) <= 96 * WIDTHS[width]
-    with pytest.raises(SelectionError, match="0 panels in a row"):
-        PanelGrid.of(panels, Style(), most=0)
 
 
 def test_labels_are_thinned_to_round_numbers() -> None:

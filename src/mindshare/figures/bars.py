@@ -62,8 +62,6 @@ class ClassBarsOptions(Style):
 
     class_order: tuple[str, ...] | None = None  # bottom to top; None: the first rule on top
     layers: tuple[int, ...] | None = None
-    heads: tuple[int, ...] | None = None
-    models: tuple[str, ...] | None = None
     whiskers: bool = True
     first_colour: int = 0  # of the palette: colours before it are those of other classes
 
@@ -89,8 +87,7 @@ def class_bars(
         raise SelectionError(f"this table has no column {missing[0]!r}, so it can't be drawn")
 
     def selected(table: pa.Table) -> Selection:
-        data = select(table, options, about).only("model", options.models)
-        return data.only("layer", options.layers).only("head", options.heads)
+        return select(table, options, about).only("layer", options.layers)
 
     data = selected(summary)
     order = _class_order(data, options)

@@ -65,7 +65,6 @@ class HeadMapOptions(Style):
     """What to draw and how."""
 
     model: str | None = None  # needed only if the table has several
-    layers: tuple[int, ...] | None = None
     symbols: bool = True  # where cells are large enough
 
 
@@ -82,7 +81,7 @@ def head_map(
     A measure of heads (entropy, distance, …) has no class.
     """
     options = options or HeadMapOptions()
-    data = select(table, options, about).only("class", [token_class]).only("layer", options.layers)
+    data = select(table, options, about).only("class", [token_class])
     kind = "head_map_difference" if data.is_difference else "head_map"
     name = [kind, data.measure.name, *([token_class] if token_class else [])]
     return _figure(data, options, name, options.model, data.numbers)
@@ -100,7 +99,7 @@ def response_map(
 ) -> Figure:
     """One response number in every head; model and condition only if the table has several."""
     options = options or HeadMapOptions()
-    data = select(summary, options, about, measure=measure).only("layer", options.layers)
+    data = select(summary, options, about, measure=measure)
     one = data.single("condition", condition, "a map")
     name = ["map", measure, one.values("condition")[0]]
     return _figure(one, options, name, model or options.model, data.numbers)

@@ -57,10 +57,8 @@ class LineOptions(Style):
     """What to draw and how."""
 
     conditions: tuple[str, ...] | None = None
-    models: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
     bands: bool = True
-    columns: int | None = None  # panels in a row; None: as many as fit
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,7 @@ def layer_lines(
     """One number, mean over the heads, by layer; `measure` only if the table has several."""
     options = options or LineOptions()
     data = select(summary, options, about, measure=measure)
-    data = data.only("model", options.models).only("condition", options.conditions)
-    data = data.only("class", options.classes)
+    data = data.only("condition", options.conditions).only("class", options.classes)
     if data.heads != [None] or None in data.layers:
         raise SelectionError(
             "lines by layer need the mean over the heads of each layer, and this table has "
@@ -104,7 +101,7 @@ def layer_lines(
         by = "class" if len(data.values("class")) > 1 else "difference"
     several = by != "model" and len(data.models) > 1 and not data.is_difference
     models = data.models if several else [None]
-    grid = PanelGrid.of(len(models), options, most=options.columns)
+    grid = PanelGrid.of(len(models), options)
     panels = []
     for i, model in enumerate(models):
         y_title = None if i % grid.columns else axis_title(data)
@@ -232,8 +229,8 @@ def sweep_curves(
     """
     options = options or LineOptions(width="page")
     table = pick(summary, "response_summary")
-    for column, wanted in (("model", options.models), ("condition", options.conditions)):
-        table = table if wanted is None else only(table, column, wanted)
+    if options.conditions is not None:
+        table = only(table, "condition", options.conditions)
     if any(table[column].null_count < table.num_rows for column in ("layer", "head")):
         raise SelectionError(
             "a sweep needs the mean over heads and layers, and this table has single ones",
@@ -248,7 +245,7 @@ def sweep_curves(
         lines = _swept(one, along)
         colours = options.tinted(series_colours(list(lines), options.colours))
         panels.append(LinePanel(one, lines, colours, axis_title(one, own=False), wrap=False))
-    grid = PanelGrid.of(len(panels), options, most=options.columns)
+    grid = PanelGrid.of(len(panels), options)
     x = _sweep_axis(data[0].values(along), grid.panel_width, numeric=along == "n_inserted")
     view = panels_view(grid, panels, options, x, _ALONG[along][1])
     shown = only(table, "measure", names)

@@ -8,7 +8,7 @@ breaks, and above 5,000 points it is thinned. Draws what is in the tables and co
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -55,8 +55,7 @@ class ProfileOptions(Style):
 
     width: str = "page"
     few: int = 5  # keys with fewer queries are drawn pale
-    drop_first: bool | Collection[str] = False  # leave the first token out; or of these models
-    columns: int | None = None  # panels in a row; None: as many as fit
+    drop_first: bool = False  # leave the first token out
     panel_title: str | None = None  # e.g. "{model} Layer {layer} Head {head}"
     legends: str = "above"  # one for all panels, or "inside" each of them
     shade: bool = True  # the inserted run
@@ -73,9 +72,6 @@ class ProfileOptions(Style):
             return usual
         layer_, head_ = (None if n is None else self.number(n) for n in head)
         return self.panel_title.format(model=self.word(model), layer=layer_, head=head_)
-
-    def drops(self, model: str) -> bool:
-        return self.drop_first if isinstance(self.drop_first, bool) else model in self.drop_first
 
 
 # ── what the tokens of a prompt receive ──────────────────────────────────────────────────────────
@@ -238,7 +234,7 @@ def profiles_view(stacks: Sequence[Sequence[ProfilePanel]], options: ProfileOpti
     """Panels in rows; those of several `stacks` stand below one another, pair by pair."""
     inside = options.legends == "inside"
     colour = _colour([panel for stack in stacks for panel in stack], options)
-    grid = PanelGrid.of(len(stacks[0]), options, most=options.columns, titled=inside)
+    grid = PanelGrid.of(len(stacks[0]), options, titled=inside)
     y_title = MEASURES["received"].title if options.y_title is None else options.y_title
     views: list[list[Spec]] = []
     for row in (row for rows in zip(*map(grid.rows, stacks), strict=True) for row in rows):

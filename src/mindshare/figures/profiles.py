@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mindshare.errors import SelectionError
-from mindshare.facts.words import count, listed
+from mindshare.facts.words import count
 from mindshare.figures.captions import (
     Encoding,
     cell_words,
@@ -79,7 +79,7 @@ def profile_grid(
     places = pick(places, "places", prompt=prompt)
     label = options.label.get(condition, f"with {condition_label(condition, options)}")
     run_label = options.word(condition) if options.run_label is None else options.run_label
-    drop, run = options.drops(model), inserted_run(places, condition)
+    drop, run = options.drop_first, inserted_run(places, condition)
     uppers, lowers, profiles = [], [], []
     for head in heads:
         without, with_ = aligned_profiles(aligned, places, condition, head, drop=drop)
@@ -134,7 +134,6 @@ def _grid_encoding(
     return _encoding(
         panels,
         options,
-        [model],
         prompt,
         name=["profiles", condition],
         title=f"Attention that tokens receive {label} in {heads}: {model}",
@@ -193,7 +192,7 @@ def family_panel(
     labels = [condition_label(name, options) for name in conditions]
     panels, tables = [], []
     for model, (sequence, places) in sequences.items():
-        head, drop = heads[model], options.drops(model)
+        head, drop = heads[model], options.drop_first
         try:
             sequence = pick(sequence, "sequence", prompt=prompt)
             places = pick(places, "places", prompt=prompt)
@@ -216,7 +215,6 @@ def family_panel(
     chart = _encoding(
         panels,
         options,
-        list(sequences),
         prompt,
         name=["panel", *conditions],
         title=f"Attention that tokens receive with {first} and with {second}{who}",
@@ -248,11 +246,6 @@ def _check_family(
             raise SelectionError(
                 f"no head is chosen for {model}", next_step=f"heads={{{model!r}: (layer, head), …}}"
             )
-    for model in () if isinstance(options.drop_first, bool) else options.drop_first:
-        if model not in sequences:
-            raise SelectionError(
-                f"drop_first names {model!r}, which is not drawn", allowed=", ".join(sequences)
-            )
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
@@ -261,7 +254,6 @@ def _check_family(
 def _encoding(
     panels: Sequence[ProfilePanel],
     options: ProfileOptions,
-    models: Sequence[str],
     prompt: str,
     *,
     details: Sequence[str | None],
@@ -269,9 +261,7 @@ def _encoding(
     **named: Any,
 ) -> Encoding:
     """What both charts say: which tokens are not drawn, or pale, and the numbers of each panel."""
-    dropping = [model for model in models if options.drops(model)]
-    which = f" of {listed(dropping)}" if 0 < len(dropping) < len(models) else ""
-    dropped = f"First token{which} not drawn." if dropping else None
+    dropped = "First token not drawn." if options.drop_first else None
     pale = pale_words(options.few)
     cuts = [panel for panel in panels if panel.top(options.few)[1] is not None]
     cut = "Cut off (↑): far above the rest." if cuts else None

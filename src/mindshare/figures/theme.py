@@ -316,8 +316,6 @@ class PanelGrid:
 
         `titled`: every vertical axis has its title, not only the first of a row.
         """
-        if most is not None and most < 1:
-            raise SelectionError(f"{most} panels in a row", allowed="1 or more")
         widest = most or (2 if style.is_narrow else 4 if panels in (4, 7, 8) else 3)
         columns = math.ceil(panels / math.ceil(panels / widest))
         gap = cls._GAP + (16 if titled else 0)

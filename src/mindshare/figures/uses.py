@@ -48,6 +48,7 @@ from mindshare.stats.uses import LOOKS, RANK_CORRELATION, USES
 SHOWN = ("Looked at", "Carried", "Used")
 LOOKED = MEASURES["mass"]
 _HEIGHT = 250
+_NAMED = 4  # heads of each kind that are named in the picture
 # Where a name may stand around its dot, the best place first; pixels between both.
 _AROUND = np.array([(1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6), (0, 1), (0, -1), (1, 0), (-1, 0)])
 _GAPS = (4, 12, 20, 30, 42, 56)
@@ -117,7 +118,6 @@ class DotOptions(Style):
     """What to draw and how."""
 
     model: str | None = None  # needed only if the table has several
-    named: int = 4  # heads of each kind that are named in the picture
 
 
 @redrawable(DotOptions)
@@ -133,7 +133,7 @@ def use_dots(
     data = select(uses, options, about).only("class", [token_class])
     data = data.single("model", options.model, "a chart of dots")
     rows = [_dot(row, options) for row in data.drawn if row["head"] is not None]
-    named = _named(rows, options.named)
+    named = _named(rows)
     view = _dots_view(data, rows, named, options)
     return summary_figure(view, data, _dot_encoding(data, rows, named, token_class))
 
@@ -143,7 +143,7 @@ def _dot(row: Row, style: Style) -> Row:
     return {**row, "place": place, "kind": row["remark"] or ""}
 
 
-def _named(rows: list[Row], most: int) -> list[Row]:
+def _named(rows: list[Row]) -> list[Row]:
     """The heads that are named: those that look most without using, those that use without
     looking, and those whose effect is at least half of the largest.
     """
@@ -153,7 +153,7 @@ def _named(rows: list[Row], most: int) -> list[Row]:
         (r for r in rows if r["kind"] == USES or abs(r["mean"]) >= large > 0),
         key=lambda r: -abs(r["mean"]),
     )
-    return looks[:most] + uses[:most]
+    return looks[:_NAMED] + uses[:_NAMED]
 
 
 def _dots_view(data: Selection, rows: list[Row], named: list[Row], options: DotOptions) -> Spec:
