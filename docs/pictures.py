@@ -35,7 +35,7 @@ def main() -> None:
         entry = manifest["figures"][figure]
         spec = saved_figure(RESULTS / study, figure, entry, tables).spec
         path = HERE / "figures" / f"{name}.png"
-        path.write_bytes(render.png(spec, scale=SCALE))
+        path.write_bytes(render.draw(spec).png(scale=SCALE))
         print(f"{path.relative_to(HERE.parent)}: {path.stat().st_size / 1e3:.0f} kB")
 
 

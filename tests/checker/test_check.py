@@ -262,7 +262,7 @@ def test_p_of_a_difference() -> None:
     ],
 )
 def test_nothing_that_mindshare_says_of_its_tables_is_called_wrong(tables: dict) -> None:
-    checked = check_description(describe(tables).text, tables)
+    checked = check_description(describe(tables).markdown, tables)
     assert [str(one) for one in checked if one.holds is False] == []
     assert sum(one.holds is True for one in checked) > 20
 

@@ -125,7 +125,7 @@ def test_every_kind_of_claim_was_turned_around() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_our_own_description_holds(case: int) -> None:
     tables = cases()[case]
-    checked = check_description(describe(tables).text, tables)
+    checked = check_description(describe(tables).markdown, tables)
     assert [str(one) for one in checked if one.holds is False] == []
     assert any(one.statement.what == "claim" and one.holds for one in checked)
 

@@ -71,7 +71,7 @@ def test_few_prompts_are_described_without_a_claim(prompts: int) -> None:
     described = describe(class_tables(Made(prompts=prompts, effect={"star": 0.5})))
     (said,) = described.sections["Key observations"]
     assert said.startswith("Nothing can be told from chance with")
-    assert "[" not in described.text
+    assert "[" not in described.markdown
     assert "support no claim" in described.sections["Interpretation"][0]
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_told_is_not_said_to_be_equal() -> None:
     for said in (described.sections["Key observations"][0], *in_short(means)):
         assert said.startswith("Nothing can be told from chance here")
         assert "none is ruled out" in said
-    assert not re.search(r"\b(?:no|nothing|none)\b[^.]*\bdiffers?\b", described.text, re.I)
+    assert not re.search(r"\b(?:no|nothing|none)\b[^.]*\bdiffers?\b", described.markdown, re.I)
     assert "may differ or not" in described.sections["Interpretation"][-1]
 
 

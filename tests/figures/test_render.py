@@ -24,7 +24,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
 
 def test_the_scale_is_the_sharpness() -> None:
     spec = class_bars(reading()).spec
-    one, three = (png_size(render.png(spec, scale=scale)) for scale in (1, 3))
+    one, three = (png_size(render.draw(spec).png(scale=scale)) for scale in (1, 3))
     assert abs(three[0] - 3 * one[0]) <= 6
 
 
@@ -33,7 +33,7 @@ def test_a_smaller_file_has_the_same_pixels() -> None:
 
     spec = {k: v for k, v in class_bars(reading()).spec.items() if k != "usermeta"}
     drawn = vl_convert.vegalite_to_png(spec, scale=2, allowed_base_urls=[])
-    ours = render.png(spec, scale=2)
+    ours = render.draw(spec).png(scale=2)
     pixels, kinds = [], []
     for picture in (drawn, ours):
         chunks = list(render._chunks(picture))

@@ -2,7 +2,7 @@
 
     find(tables)                 facts: what, where, which numbers with their cells
     sentence(fact)               one sentence, which carries the numbers it states
-    describe(tables)             five sections of sentences, as text and Markdown
+    describe(tables)             five sections of sentences, as Markdown
     in_short(tables)             the answer of class charts, the largest difference first
     insertion_findings(tables)   what each insertion did, in one line per fact
 

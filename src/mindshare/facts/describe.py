@@ -72,12 +72,6 @@ class Description:
     sections: Mapping[str, tuple[str, ...]]  # title → sentences; a `Sentence` if it states numbers
 
     @property
-    def text(self) -> str:
-        """A title, then one sentence per line."""
-        parts = ["\n".join([title, *said]) for title, said in self.sections.items()]
-        return "\n\n".join(parts) + "\n"
-
-    @property
     def markdown(self) -> str:
         parts = [
             f"## {title}\n\n" + "\n".join(f"- {one}" for one in said)

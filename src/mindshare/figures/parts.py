@@ -100,17 +100,15 @@ class _PartBars:
     def mass(self) -> dict[tuple[str, str], float]:
         return {(row["model"], row["class"]): row["mean"] for row in self.data.drawn}
 
+    def lift(self, model: str, part: str) -> float | None:
+        """Attention for its length."""
+        mass, even = self.mass.get((model, part)), self.even.get((model, part))
+        return mass / even if mass is not None and even else None
+
     def lifts(self, model: str) -> dict[str, float]:
-        """Attention for their length, of the parts."""
-        of = {
-            part: (self.mass.get((model, part)), self.even.get((model, part)))
-            for part in self.parts
-        }
-        return {
-            part: mass / even
-            for part, (mass, even) in of.items()
-            if mass is not None and even and part not in REST
-        }
+        """Those of the parts."""
+        found = {part: self.lift(model, part) for part in self.parts if part not in REST}
+        return {part: lift for part, lift in found.items() if lift is not None}
 
     def difference(self, part: str) -> float | None:
         """Of two: the second minus the first, where both have the part in the same words."""
@@ -140,9 +138,7 @@ class _PartBars:
                 "part": self.parts[part],
                 "mass": self.mass[one, part],
                 "expected": self.even.get((one, part)),
-                "lift": self.mass[one, part] / even
-                if (even := self.even.get((one, part)))
-                else None,
+                "lift": self.lift(one, part),
                 "difference": self.difference(part),
                 "rest": part in REST,
                 "shown": percent(self.mass[one, part]),

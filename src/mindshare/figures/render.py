@@ -103,10 +103,6 @@ def _fitted(svg: str, *, pixels: float, units: float) -> str:
     return _PAPER.sub(paper, svg.replace(view[0], size, 1), count=1)
 
 
-def png(spec: dict[str, Any], *, scale: float = SCALE) -> bytes:
-    return draw(spec).png(scale=scale)
-
-
 def _renumbered(svg: str) -> str:
     """Vega counts gradients and clips over all charts of a process; here each chart's own."""
     names = dict.fromkeys(_DEFINED.findall(svg))

@@ -130,11 +130,7 @@ def contrast(
 
 
 def ranked(
-    contrast: pa.Table,
-    *,
-    by: str = "difference",
-    alpha: float | None = None,
-    most: int | None = None,
+    contrast: pa.Table, *, by: str = "difference", most: int | None = None
 ) -> pa.Table:
     """The rows of a contrast by |difference| or |effect|, with a `rank`; null ones come last.
 
@@ -142,9 +138,9 @@ def ranked(
     reader is the difference, and its effect stands beside it. What too few prompts have to be
     tested comes behind all that was tested.
 
-    With `alpha` only those with p_family below it, with `most` at most so many. Whoever picks the
-    first of many cells picks chance too, so every row keeps p_family, which is corrected for all
-    cells of the contrast, also for those that are not kept.
+    With `most` at most so many. Whoever picks the first of many cells picks chance too, so every
+    row keeps p_family, which is corrected for all cells of the contrast, also for those that are
+    not kept.
     """
     require_known(by, RANKED_BY, f"can't rank by {by!r}")
     missing = [name for name in (by, "p_family") if name not in contrast.column_names]
@@ -159,9 +155,6 @@ def ranked(
     rank = pa.array(range(1, len(order) + 1), pa.int64(), mask=np.isnan(size[order]))
     field = pa.field("rank", pa.int64(), metadata={"definition": DEFINITIONS["rank"]})
     rows = contrast.take(order).add_column(0, field, rank)
-    if alpha is not None:
-        below = rows["p_family"].to_numpy(zero_copy_only=False).astype(np.float64) < alpha
-        rows = rows.filter(pa.array(below))
     about = {
         **(contrast.schema.metadata or {}),
         "mindshare.ranked_by": by,

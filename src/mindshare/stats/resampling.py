@@ -100,7 +100,7 @@ def student_t(alpha: float, freedom: int) -> float:
 
 
 @lru_cache(maxsize=4_096)
-def detectable_effect(threshold: float, freedom: int, power: float = POWER) -> float:
+def detectable_effect(threshold: float, freedom: int) -> float:
     """The effect, in *estimated* standard errors, with which |T| exceeds the threshold so often.
 
     The spread is estimated twice: where the effect is read off, and in the study that is to find
@@ -114,7 +114,7 @@ def detectable_effect(threshold: float, freedom: int, power: float = POWER) -> f
         chance = np.array([math.erfc(x) for x in beyond.reshape(-1).tolist()]) / 2
         return float(weight @ chance.reshape(beyond.shape) @ weight)
 
-    return _root(lambda effect: reached(effect) - power, start=threshold, close=1e-6)
+    return _root(lambda effect: reached(effect) - POWER, start=threshold, close=1e-6)
 
 
 def student_tail(t: np.ndarray, freedom: np.ndarray) -> np.ndarray:
@@ -137,15 +137,11 @@ def student_tail(t: np.ndarray, freedom: np.ndarray) -> np.ndarray:
     return tail
 
 
-def probability_beyond(threshold: float, freedom: int, effect: float = 0.0) -> float:
-    """P(|T| > threshold)"""
+def probability_beyond(threshold: float, freedom: int) -> float:
+    """P(|T| > threshold) if there is no effect."""
     spread, weight = _spread_grid(freedom)
-    chance = [
-        math.erfc((threshold * s - effect) / math.sqrt(2))
-        + math.erfc((threshold * s + effect) / math.sqrt(2))
-        for s in spread
-    ]
-    return float(weight @ np.array(chance)) / 2
+    chance = [math.erfc(threshold * s / math.sqrt(2)) for s in spread]
+    return float(weight @ np.array(chance))
 
 
 @lru_cache(maxsize=256)
