@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mindshare.api.candidates import Loading
+from mindshare.api.candidates import Loading, candidates
 from mindshare.api.charts import Chart
 from mindshare.api.knockout import knockout
 from mindshare.facts.cells import Number
@@ -34,7 +34,8 @@ MAPS = {"maps": SEGMENTS["maps"]}
 
 def questions(layers: int) -> dict[str, dict[str, Any]]:
     """What is hidden from whom in a model with so many layers, as keywords of `knockout`."""
-    middles = tuple(range(WINDOW // 2, layers, WINDOW))  # of windows that do not overlap
+    # Of windows that cover all layers; the last may overlap the one before.
+    middles = tuple(min(n + WINDOW // 2, layers - 1) for n in range(0, layers, WINDOW))
     return {
         "glyphs": {"classes": CLASSES, "window": WINDOW},
         "maps": {"classes": MAPS, "window": WINDOW},
@@ -43,13 +44,14 @@ def questions(layers: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def run_study(base: str, tuned: str, *, out: Path, n: int, layers: int = 30) -> list[str]:
+def run_study(base: str, tuned: str, *, out: Path, n: int) -> list[str]:
     """Charts and tables of each question in a folder of its own; gives what was found."""
     prompts = [replace(prompt(sample), choices=tuple(ACTIONS)) for sample in samples("test", n)]
+    quiet = Loading(progress=False)
+    layers = min(one.facts.layers for one in candidates([base, tuned], quiet))
     found: list[str] = []
     for name, asked in questions(layers).items():
         models = [tuned] if "heads" in asked else [base, tuned]
-        quiet = Loading(progress=False)
         chart = knockout(models, prompts, **asked, loading=quiet, into=out / name)
         chart.save(out / name)
         heads = f"all heads of {WINDOW} layers at once"
