@@ -138,6 +138,7 @@ def test_wrong_words_are_refused_before_any_work(prompts: list[Prompt]) -> None:
         ({"classes": CLASSES, "palette": "pastel"}, "unknown palette 'pastel'"),
         ({"classes": CLASSES, "labels": "two-based"}, "two-based"),
         ({}, "no token class to draw"),
+        ({"classes": CLASSES, "queries": ["last", "all"]}, "last, all are too many for a chart"),
         ({"classes": CLASSES, "colour": "red"}, "colour"),
     ]
     for parts, message in wrong:

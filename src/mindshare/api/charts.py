@@ -263,6 +263,12 @@ class ClassAnalysis(Analysis):
                 "there is no token class to draw",
                 next_step="name at least one, e.g. classes={'hash': '#'} or --class hash='#'",
             )
+        if len(self.study.queries) > 1:
+            raise SelectionError(
+                f"query sets {', '.join(self.study.queries)} are too many for a chart",
+                allowed="one at a time",
+                next_step="draw each by itself; mindshare.measure takes several",
+            )
 
     def check(self, models: Sequence[Candidate], prompts: PromptSource) -> None:
         del prompts

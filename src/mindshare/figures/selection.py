@@ -144,14 +144,12 @@ def select(
     if "queries" not in table.column_names:
         return data
     sets = data.values("queries")
-    if style.queries is None and len(sets) > 1:
+    if len(sets) > 1:
         raise SelectionError(
-            "the table has several query sets",
-            allowed=_listed(sets),
-            next_step="choose one, e.g. options with queries='all'",
+            f"the table has several query sets: {_listed(sets)}",
+            next_step="keep the rows of one of them",
         )
-    queries = style.queries or sets[0]
-    return replace(data.only("queries", [queries]), queries=queries)
+    return replace(data, queries=sets[0])
 
 
 def only(table: pa.Table, column: str, wanted: Sequence[Any]) -> pa.Table:

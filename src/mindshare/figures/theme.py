@@ -55,7 +55,6 @@ class Style:
     label: Mapping[str, str] = field(default_factory=dict)  # class, condition, model → words
     colour: Mapping[str, str] = field(default_factory=dict)  # the same → #rrggbb
     name: str | None = None  # of the files; None: the chart kind and the measure
-    queries: str | None = None  # needed only if the table has several query sets
 
     def __post_init__(self) -> None:
         require_all_known([self.palette], PALETTES, "palette")
