@@ -14,7 +14,7 @@ from mindshare.errors import OutputError
 from mindshare.facts.cells import ADDITIVE, Key, Number, Numbers, charts_of
 from mindshare.facts.words import UNITS, inserted, name, phrase, word
 from mindshare.folders import MANIFEST, read_folder
-from mindshare.stats import MEASURES
+from mindshare.measures import at_level
 from mindshare.tables import metadata
 from mindshare_checker.statements import Statement
 from mindshare_checker.text import Given, Name, Vocabulary, aliases
@@ -72,7 +72,7 @@ def _read_file(path: Path) -> pa.Table:
 def _with_measure(table: pa.Table, stem: str) -> pa.Table:
     """A CSV file does not say its measure; the name of a chart's does: `class_bars_lift`."""
     recorded = metadata(table)
-    measures = [part for part in stem.split("_") if part in MEASURES]
+    measures = [part for part in stem.split("_") if part in at_level("class")]
     if "mindshare.measure" in recorded or not measures:
         return table
     return table.replace_schema_metadata(recorded | {"mindshare.measure": measures[0]})

@@ -22,9 +22,7 @@ tables give the same bytes.
 
 from __future__ import annotations
 
-from mindshare.measures import at_level
 from mindshare.stats.estimates import contrast, estimate, ranked
-from mindshare.stats.intervals import RELIABLE
 from mindshare.stats.matrices import averaged
 from mindshare.stats.profiles import aligned, phases, same_readers
 from mindshare.stats.resampling import Resampling
@@ -41,13 +39,9 @@ from mindshare.stats.response import (
 )
 from mindshare.stats.uses import uses
 
-MEASURES = at_level("class")
-
 __all__ = [
     "LABELS",
     "LEFT",
-    "MEASURES",
-    "RELIABLE",
     "RESPONSE",
     "RESTING",
     "Resampling",

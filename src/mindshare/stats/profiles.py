@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.errors import SelectionError
-from mindshare.stats.matrices import MEAN, codes, common_metadata, integers, require_columns
 from mindshare.naming import WITHOUT
+from mindshare.stats.matrices import MEAN, codes, common_metadata, integers, require_columns
 from mindshare.tables import QUERIES, SCHEMAS, table
 
 PHASES = ("before", "inside", "after")
