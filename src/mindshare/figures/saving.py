@@ -155,9 +155,8 @@ def encoded(
         if isinstance(value, Mapping):
             pairs = enumerate(value.items())
             return {"map": [[k, plain(v, f"{argument}_{i}")] for i, (k, v) in pairs]}
-        if isinstance(value, list | tuple | set | frozenset):
-            parts = sorted(value) if isinstance(value, set | frozenset) else value
-            return [plain(part, f"{argument}_{i}") for i, part in enumerate(parts)]
+        if isinstance(value, list | tuple):
+            return [plain(part, f"{argument}_{i}") for i, part in enumerate(value)]
         return value
 
     arguments = {n: plain(v, n) for n, v in source.arguments.items() if v is not None}

@@ -63,17 +63,16 @@ def text_strip(
     model: str,
     prompt: str,
     condition: str,
-    layer: int | None = None,
-    head: int | None = None,
     places: pa.Table | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Figure:
     """What each token of a prompt gains or loses by the insertion, in the text itself.
 
-    `places` gives the text of tokens that the insertion splits differently; else they are `…`.
+    `aligned` has the mean over layers and heads; `places` the text of tokens that the insertion
+    splits differently, which are `…` without it.
     """
     options = options or TokenStripOptions()
-    rows = pick(aligned, "aligned", prompt=prompt, condition=condition, layer=layer, head=head)
+    rows = pick(aligned, "aligned", prompt=prompt, condition=condition, layer=None, head=None)
     changes = {row["position_without"]: _change(row) for row in rows.to_pylist()}
     # Without places, `…` stands for the tokens that have no partner.
     texts = dict(zip(*(rows[n].to_pylist() for n in ("position_without", "token")), strict=True))
@@ -91,7 +90,7 @@ def text_strip(
     fields |= {"with": f"received with {condition_label(condition, options)}", "change": LEGEND}
     fields |= {"queries": "mean of queries (the fewer)"}
     view = _view(tokens, scale, options, LEGEND, fields)
-    where = cell_words(layer, head, options)
+    where = cell_words(None, None, options)
     chart = _change_encoding(tokens, scale, options, (model, prompt, condition), where)
     return prompt_figure(view, rows, options, about, chart)
 
