@@ -175,6 +175,7 @@ def test_tokens_without_a_partner_are_counted() -> None:
 
 # In short: the largest significant difference of each class comes first.
 
+
 def change(token_class: str, *values: float, kind: str = "change") -> Fact:
     places = tuple((layer, None) for layer in range(len(values)))
     numbers = tuple(Number(v, v - 0.01, v + 0.01, n_prompts=12) for v in values)

@@ -119,9 +119,7 @@ def largest(facts: Iterable[Fact]) -> list[Fact]:
     return list(best.values())
 
 
-def _fact(
-    kind: str, subject: Key, found: Mapping[Place, Number], side: int, *, of: int
-) -> Fact:
+def _fact(kind: str, subject: Key, found: Mapping[Place, Number], side: int, *, of: int) -> Fact:
     """A claim that holds at these places."""
     return Fact(kind, subject, side, tuple(found), tuple(found.values()), of, tested=True)
 
@@ -159,9 +157,7 @@ def contrasted(key: Key, number: Number) -> Fact:
     return next(_by_result(key, {key.place: number}, len(EVENNESS)), untested)
 
 
-def _sides(
-    kind: str, subject: Key, series: Mapping[Place, Number], middle: float
-) -> list[Fact]:
+def _sides(kind: str, subject: Key, series: Mapping[Place, Number], middle: float) -> list[Fact]:
     """The places whose means lie below the middle, and those whose means lie above it."""
     sides = {p: beyond(n, middle) for p, n in series.items()}
     return [

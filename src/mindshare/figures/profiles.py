@@ -188,7 +188,7 @@ def family_panel(
     token.
     """
     options = options or ProfileOptions()
-    _check_family(sequences, options, heads)
+    _check_family(sequences, heads)
     labels = [condition_label(name, options) for name in conditions]
     panels, tables = [], []
     for model, (sequence, places) in sequences.items():
@@ -234,9 +234,7 @@ def family_panel(
     )
 
 
-def _check_family(
-    sequences: Mapping[str, Tables], options: ProfileOptions, heads: Mapping[str, Head]
-) -> None:
+def _check_family(sequences: Mapping[str, Tables], heads: Mapping[str, Head]) -> None:
     if not 1 <= len(sequences) <= _MOST_MODELS:
         raise SelectionError(
             f"{len(sequences)} models in one panel", allowed=f"1 to {_MOST_MODELS}"

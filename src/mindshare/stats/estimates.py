@@ -129,9 +129,7 @@ def contrast(
     return table(name, columns, common_metadata(sources) | about)
 
 
-def ranked(
-    contrast: pa.Table, *, by: str = "difference", most: int | None = None
-) -> pa.Table:
+def ranked(contrast: pa.Table, *, by: str = "difference", most: int | None = None) -> pa.Table:
     """The rows of a contrast by |difference| or |effect|, with a `rank`; null ones come last.
 
     A difference that hardly varies has a large effect, however small it is: what is large to a
@@ -240,7 +238,7 @@ def _read_conditions(
                 f"{WITHOUT!r} has no response: it is what the others are compared with",
                 allowed=", ".join(map(str, matrix.conditions)),
             )
-        require_known(name, matrix.conditions, f"there is no condition {name!r}")
+        require_known(name, map(str, matrix.conditions), f"there is no condition {name!r}")
     places = [matrix.conditions.index(name) for name in pair]
     for one, other in (places, places[::-1]):
         alone = np.flatnonzero(matrix.measured[:, one] & ~matrix.measured[:, other])
