@@ -214,7 +214,7 @@ def _of_cell(numbers: TableNumbers, statement: Statement) -> tuple[float, ...]:
     """An end of a cell's interval, or its p."""
     exact = replace(statement, number=replace(statement.number, relation="="))
     number = next(iter(numbers.lookup(exact).values()))
-    value = getattr(number, statement.what)
+    value = number.p_family if statement.what == "p" else getattr(number, statement.what)
     if value is None:
         what = "p" if statement.what == "p" else "interval"
         raise UnreadError(f"the table has no {what} for it")
