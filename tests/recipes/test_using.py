@@ -27,7 +27,7 @@ def test_the_study_is_of_the_layers_that_the_models_have(tmp_path: Path) -> None
     models = [str(tiny.llama_folder(tmp_path / name, **SIZES)) for name in ("base", "tuned")]
     for folder in models:
         tokenizer().save_pretrained(folder)
-    said = run_study(*models, out=tmp_path / "out", n=2)
+    said = run_study(*models, out=tmp_path / "out", n=1)
     assert {line.partition("]")[0] for line in said} == {f"[{name}" for name in questions(3)}
     later = pq.read_table(tmp_path / "out" / "later" / "summary.parquet")
     assert set(later["layer"].to_pylist()) == {2}
