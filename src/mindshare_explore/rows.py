@@ -88,13 +88,20 @@ def measure(
     def keep(layer: int, call: AttentionCall) -> None:
         if watch is not None:
             watch(len(calls))
-        calls[layer] = replace(call, value=call.value[..., :0])
+        calls[layer] = replace(
+            call, query=_alone(call.query), key=_alone(call.key), value=call.value[..., :0].clone()
+        )
 
     recorder = run_pass(loaded.model, TokenBatch.of(encoded.ids), _REQUEST, observer=keep)
     layers = dict(sorted(recorder.layers.items()))
     with torch.inference_mode():
         sums = {layer: log_sums(calls[layer], stats) for layer, stats in layers.items()}
         return _key_sums(calls, layers, len(encoded)), QueriesAndKeys(calls, sums)
+
+
+def _alone(one: torch.Tensor) -> torch.Tensor:
+    """Without what shares its memory: GPT-2 makes queries, keys and values as one tensor."""
+    return one.clone() if one.untyped_storage().nbytes() > one.nbytes else one
 
 
 def _key_sums(

@@ -76,3 +76,15 @@ def test_what_is_kept_is_linear_in_the_tokens() -> None:
     _, lines, _ = kept("llama")
     per_layer = (4 + 2) * 8 * TOKENS * 4 + 4 * TOKENS * 8  # queries and keys, log sums
     assert lines.nbytes == zoo.LAYERS * per_layer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_more_is_held_than_is_counted(kind: str) -> None:
+    """Not the values either, which a view of them would keep alive."""
+    _, lines, _ = kept(kind)
+    tensors = [x for call in lines.calls.values() for x in (call.query, call.key, call.value)]
+    stored = {
+        storage.data_ptr(): storage.nbytes()
+        for storage in (x.untyped_storage() for x in (*tensors, *lines.log_sums.values()))
+    }
+    assert sum(stored.values()) <= lines.nbytes
