@@ -26,8 +26,8 @@ Form = Annotated[Literal["json", "f32"], Query(description="f32: little-endian f
 NEEDED = {401: {"description": "no token"}, 422: {"description": "what is wrong, and what helps"}}
 
 
-def create_app(explorer: Explorer, *, token: str, hosts: Iterable[str] = ()) -> Guard:
-    """The whole server as one ASGI app."""
+def create_app(explorer: Explorer, *, token: str, hosts: Iterable[str] | None = ()) -> Guard:
+    """The whole server as one ASGI app; `hosts` as in `Guard`."""
     app = FastAPI(
         title="mindshare explorer",
         version=__version__,

@@ -33,11 +33,15 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses before the app is asked; `hosts` are further names that it may be reached by."""
+    """Refuses before the app is asked; `hosts` are further names that it may be reached by.
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str] = ()) -> None:
+    None: any name, for a server on every address, which can't know them all. Nothing but the token
+    then stands against a page whose name is made to point here (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str] | None = ()) -> None:
         self.app, self.token = app, token
-        self.hosts = {*_LOCAL, *(host.lower() for host in hosts)}
+        self.hosts = None if hosts is None else {*_LOCAL, *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -64,7 +68,7 @@ class Guard:
         headers, api = asked.headers, asked.scope["path"].startswith("/api")
         host = headers.get("host", "").lower()
         name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
-        if name not in self.hosts:
+        if self.hosts is not None and name not in self.hosts:
             return 403, "the explorer is not reached by this name", "use 127.0.0.1"
         origin = headers.get("origin")
         foreign = api and headers.get("sec-fetch-site") == "cross-site"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mindshare.api.candidates import Candidate
 
 LOOPBACK = "127.0.0.1"
+EVERY_ADDRESS = ("0.0.0.0", "::")
 INSTALL = "pip install 'mindshare[explore]'"
 
 
@@ -53,6 +54,18 @@ def _candidates(models: Sequence[Any]) -> list[Candidate]:
     for one in found:
         one.facts  # noqa: B018
     return found
+
+
+def in_url(host: str) -> str:
+    """IPv6 stands in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def names_of(host: str) -> tuple[str, ...] | None:
+    """What callers may call a server that listens there; None: anything, see `Guard`."""
+    if host in EVERY_ADDRESS:
+        return None
+    return () if host == LOOPBACK else (in_url(host), socket.gethostname())
 
 
 @dataclass
@@ -90,8 +103,7 @@ class Server:
                 f"can't listen on {host}, port {port}: {error}",
                 next_step="leave --port out, and any free one is taken",
             ) from None
-        hosts = () if host == LOOPBACK else (host, socket.gethostname())
-        app = create_app(explorer, token=token, hosts=hosts)
+        app = create_app(explorer, token=token, hosts=names_of(host))
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -107,8 +119,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        shown = LOOPBACK if host in ("0.0.0.0", "[::]") else host
+        shown = LOOPBACK if self.host in EVERY_ADDRESS else in_url(self.host)
         return f"http://{shown}:{self.port}/?token={self.token}"
 
     def run(self) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from starlette.testclient import TestClient
 
+from mindshare_explore.app import create_app
 from mindshare_explore.safety import LARGEST
+from mindshare_explore.server import names_of
+from mindshare_explore.session import Explorer
 
 from .conftest import HOST, TOKEN, measured
 
@@ -32,6 +37,37 @@ def test_a_foreign_host_is_refused(door: TestClient, host: str) -> None:
 @pytest.mark.parametrize("host", ["localhost:4000", "127.0.0.1:4000", "[::1]:4000"])
 def test_this_machine_is_known_by_its_names(door: TestClient, host: str) -> None:
     assert door.get("/api/state", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "called"),
+    [
+        ("192.168.1.5", "192.168.1.5"),
+        ("fd00::5", "[fd00::5]"),
+        ("FD00::5", "[fd00::5]"),
+        ("0.0.0.0", "192.168.1.5"),
+        ("0.0.0.0", "desk.example"),
+        ("::", "[fd00::5]"),
+    ],
+)
+def test_a_colleague_who_has_the_secret_is_let_in(
+    explorer: Explorer, host: str, called: str
+) -> None:
+    """By the address that it listens on; by any, where it listens on all. Without it nobody is."""
+    app: Any = create_app(explorer, token=TOKEN, hosts=names_of(host))
+    other = TestClient(app, base_url=HOST, headers={"Host": f"{called}:4000"})
+    assert other.get("/").status_code == 200
+    assert other.get("/api/state").status_code == 401
+    known = {"Authorization": f"Bearer {TOKEN}"}
+    assert other.get("/api/state", headers=known).status_code == 200
+    foreign = {**known, "Origin": "https://evil.example"}
+    assert other.get("/api/state", headers=foreign).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "192.168.1.5", "::1"])
+def test_other_names_than_that_of_one_address_are_refused(explorer: Explorer, host: str) -> None:
+    app: Any = create_app(explorer, token=TOKEN, hosts=names_of(host))
+    assert TestClient(app, base_url="http://evil.example").get("/").status_code == 403
 
 
 @pytest.mark.parametrize(
