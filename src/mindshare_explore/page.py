@@ -20,8 +20,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
-
 from mindshare.disk import write_whole
 from mindshare.errors import MindshareError
 from mindshare.folders import whole_folder, write_manifest
@@ -69,12 +67,14 @@ def vega() -> bytes:
 
 @cache
 def _made_vega() -> bytes:
-    """From vl-convert, kept in the user's cache.
+    """From vl-convert, kept in the cache directory.
 
     Making it takes 1.4 s in which no other Python thread runs, so a process of its own does it,
     once for each version of vl-convert.
     """
-    file = user_cache_path("mindshare") / f"vega-{version('vl-convert-python')}.js"
+    from mindshare.models.files import cache_directory
+
+    file = cache_directory() / f"vega-{version('vl-convert-python')}.js"
     if file.is_file() and file.stat().st_size > 0:
         return file.read_bytes()
     made = subprocess.run([sys.executable, "-c", _VEGA], capture_output=True, check=True).stdout

@@ -32,9 +32,9 @@ def opened(what: Sequence[Any], *, memory: int | None = None, keep: Path | None 
     models = [one for one, is_saved in zip(what, saved, strict=True) if not is_saved]
     if not models:
         return Explorer((), folders, memory=memory or MEMORY)
-    from platformdirs import user_cache_path
+    from mindshare.models.files import cache_directory
 
-    folder = keep or user_cache_path("mindshare") / "explorer"
+    folder = keep or cache_directory() / "explorer"
     return Explorer(_candidates(models), folders, folder=folder, memory=memory or MEMORY)
 
 

@@ -11,6 +11,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -186,7 +187,8 @@ class Explorer:
             one = MeasuredPrompt(id_, model.label, encoded.prompt, encoded, sums, kept)
             one.effects = self._effects(id_)
             if self.folder is not None:
-                write(self.folder, one)
+                with suppress(OSError):  # a full disk costs a pass after a restart, nothing now
+                    write(self.folder, one)
             self._keep(one)
             return id_
 
@@ -229,7 +231,8 @@ class Explorer:
             others = [one for one in first.effects if one["asked"] != effect["asked"]]
             first.effects = [*others, effect][-MOST_EFFECTS:]
             if self.folder is not None:
-                write_effects(self.folder, first)
+                with suppress(OSError):
+                    write_effects(self.folder, first)
             return id_
 
         return self.jobs.submit(f"Hide {body.cls} from {model.label}", work)

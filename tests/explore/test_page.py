@@ -7,13 +7,14 @@ import json
 import shutil
 import subprocess
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from mindshare.errors import MindshareError
-from mindshare_explore.page import name_of, one_page, script, write_bundle
+from mindshare_explore.page import _made_vega, name_of, one_page, script, write_bundle
 from mindshare_explore.server import opened
 from mindshare_explore.session import Explorer
 
@@ -60,6 +61,15 @@ def test_hostile_tokens_end_no_script(explorer: Explorer, door: TestClient) -> N
     assert page.count("<script>") == 2
     assert page.count("</script>") == 2
     assert "alert(1)</script>" not in page
+
+
+def test_vega_is_kept_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDSHARE_CACHE", str(tmp_path))
+    file = tmp_path / f"vega-{version('vl-convert-python')}.js"
+    file.write_bytes(b"made before")
+    assert _made_vega.__wrapped__() == b"made before"
 
 
 def test_modules_become_one_script_that_parses() -> None:

@@ -18,7 +18,7 @@ from .conftest import MAP
 def test_a_frame_shows_the_live_page_and_keeps_a_copy(
     pair: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_: tmp_path)
+    monkeypatch.setenv("MINDSHARE_CACHE", str(tmp_path))
     loaded = mindshare.load(pair / "base")
     frame = mindshare.explore(loaded, prompt=MAP)
     try:
@@ -30,6 +30,7 @@ def test_a_frame_shows_the_live_page_and_keeps_a_copy(
         (saved,) = re.findall(r'srcdoc="([^"]+)"', shown)
         assert "MINDSHARE_BUNDLE" in saved
         assert html.unescape(saved).count("<script>") == 2
+        assert list((tmp_path / "explorer").glob("*.safetensors"))
     finally:
         frame.close()
     with pytest.raises(MindshareError, match="empty"):

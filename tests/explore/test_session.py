@@ -114,3 +114,19 @@ def test_the_same_prompt_again_is_no_new_pass(explorer: Explorer, map_id: str) -
     job = explorer.jobs.wait(explorer.measure("base", source.prompt))  # type: ignore[attr-defined]
     assert job.result == map_id
     assert job.total == 0  # no layer was counted
+
+
+def test_a_folder_that_cannot_be_written_loses_no_measurement(pair: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("no folder can be made below it", encoding="utf-8")
+    explorer = opened([str(pair / "base")], keep=file / "explorer")
+    try:
+        door = client_of(explorer)
+        id_ = measured(door)
+        hidden = {"classes": STARS, "cls": "star", "each": False}
+        finish(door, door.post(f"/api/prompts/{id_}/effects", json=hidden).json())
+        told = door.get(f"/api/prompts/{id_}").json()
+        assert told["can"]["kept"] is True
+        assert len(told["effects"]) == 1
+    finally:
+        explorer.close()
