@@ -19,7 +19,7 @@ from mindshare_explore.page import chart_json, static_file, zipped
 from mindshare_explore.safety import Guard
 from mindshare_explore.session import Explorer, NotFound
 
-Layer = Annotated[int, Query(ge=0, le=10_000)]
+Layer = Annotated[int, Query(ge=-1, le=10_000, description="-1: the mean over the layers")]
 Head = Annotated[int | None, Query(ge=0, le=10_000)]
 Token = Annotated[int, Query(ge=0, le=10_000_000)]
 Form = Annotated[Literal["json", "f32"], Query(description="f32: little-endian float32")]

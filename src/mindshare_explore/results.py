@@ -247,7 +247,8 @@ class SavedPrompt(ExplorerSource):
                 "these results do not have what each token received",
                 next_step="mindshare measure … --measure mass,received --out FOLDER",
             )
-        rows = table.filter(pc.equal(table["layer"], layer))
+        of_layer = pc.is_null(table["layer"]) if layer < 0 else pc.equal(table["layer"], layer)
+        rows = table.filter(of_layer)
         if head is not None:
             rows = rows.filter(pc.equal(rows["head"], head))
         found = rows.group_by("position").aggregate([("received", "mean")]).sort_by("position")

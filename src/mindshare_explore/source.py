@@ -182,6 +182,7 @@ class ExplorerSource:
 
     @property
     def layers(self) -> tuple[int, ...]:
+        """Their numbers; -1 where only their mean is known."""
         raise NotImplementedError
 
     @property
@@ -248,7 +249,7 @@ class ExplorerSource:
             "measures": {name: numbers(x) for name, x in heads.items()},
             "known": [
                 {"layer": self.layers[layer], "head": head, "name": name}
-                for layer, head, name in known_heads(heads)
+                for layer, head, name in (known_heads(heads) if self.heads_known else [])
             ],
             "effects": list(self.effects),
         }
@@ -256,7 +257,8 @@ class ExplorerSource:
     def check(self, layer: int, head: int | None = None) -> None:
         """Refuse a layer or head that is not there."""
         if layer not in self.layers:
-            allowed = f"{min(self.layers)} to {max(self.layers)}"
+            first, last = min(self.layers), max(self.layers)
+            allowed = f"{first} to {last}" if last >= 0 else "-1: only their mean is known"
             raise SelectionError(f"there is no layer {layer} here", allowed=allowed)
         if head is not None:
             require_below("head", head, self.heads_known)
@@ -298,13 +300,14 @@ def class_chart(sources: Sequence[ExplorerSource], body: ChartBody, head: int | 
             )
         whole = np.ma.masked_invalid(view.measures[body.measure])  # [layer, head, class]
         values = whole.mean(1) if head is None else whole[:, head]
+        layers = [None if layer < 0 else layer for layer in source.layers]  # None: their mean
         for column, name in enumerate(view.names):
             n = source.prompts_with(name)
             about = empty | {"model": label, "head": head, "class": name}
             about |= {"n_prompts": n, "n_groups": n, "n_absent": source.prompts - n}
             rows += [
                 about | {"layer": layer, "mean": float(values[place, column])}
-                for place, layer in enumerate(source.layers)
+                for place, layer in enumerate(layers)
                 if values[place, column] is not np.ma.masked
             ]
     if all(row["class"] == "other" for row in rows):

@@ -348,6 +348,19 @@ def test_a_bundle_works_from_a_file(page: Open, results: Path, tmp_path: Path) -
     one.locator(".token").first.wait_for()
 
 
+def test_means_over_the_heads_are_not_called_head_0(
+    page: Open, pair: Path, tmp_path: Path
+) -> None:
+    classes = {one["name"]: one["rule"] for one in STARS}
+    found = mindshare.measure(str(pair / "base"), MAP, classes=classes, heads="mean")
+    found.save(tmp_path / "means")
+    one = page(address=write_bundle(opened([str(tmp_path / "means")]), tmp_path / "page").as_uri())
+    one.locator(HEADS).first.wait_for()
+    one.locator("head-map canvas").hover(position={"x": 40, "y": 24})
+    assert one.locator("head-map .said").inner_text().startswith("layer 0, all heads: ")
+    assert sorted(one.locator(f"{HEADS} button").all_inner_texts()) == ["layer 0", "layer 1"]
+
+
 # ── 9, 10: scales, lift, maps ─────────────────────────────────────────────────────────────────────
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import mindshare
+from mindshare.measures import MEASURES
+from mindshare_explore.page import name_of, recorded
 from mindshare_explore.server import opened
 
 from .conftest import MAP, STARS, client_of
@@ -136,3 +140,39 @@ def test_damaged_tables_are_told_when_they_are_asked(
             asked += [door.post(f"/api/prompts/r0.0.{one}/{path}", json={}) for one in ("0", "all")]
         for answer in (door.get("/api/state"), *asked):
             assert answer.status_code in (200, 404, 422), (column, answer.text)
+
+
+def test_means_over_layers_and_heads_are_no_layer_and_no_head(pair: Path, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"layers": "mean", "heads": "mean"}
+    asked |= {"measures": ["mass", "received", "first_token"]}
+    found = mindshare.measure(str(pair / "base"), "a ##", classes={"hash": "#"}, **asked)
+    found.save(tmp_path / "means")
+    explorer = opened([str(tmp_path / "means")])
+    door = client_of(explorer)
+    told = door.get("/api/prompts/r0.0.0").json()
+    assert (told["layers"], told["heads"]) == ([-1], 0)
+    ((first,),) = told["measures"]["first_token"]
+    assert first >= known_sink()
+    assert told["known"] == []  # only a head has such a name
+
+    shown = door.get("/api/prompts/r0.0.0/received?layer=-1").json()["values"]
+    expected = found.received["received"].to_pylist()
+    assert len(expected) == len(told["tokens"]["pieces"])
+    for one, other in zip(shown, expected, strict=True):
+        assert one is other is None or one == pytest.approx(other, rel=1e-5)
+    kept = recorded(explorer, list(explorer.results.values()))
+    line = kept[name_of("GET", "prompts/r0.0.0/received?layer=-1")]["values"]
+    assert [x is None for x in line] == [x is None for x in shown]
+    known = [[x for x in values if x is not None] for values in (line, shown)]
+    assert known[0] == pytest.approx(known[1], rel=1e-3)
+    refused = door.get("/api/prompts/r0.0.0/received?layer=0")
+    assert refused.status_code == 422
+
+    spec = door.post("/api/prompts/r0.0.0/chart", json={}).json()["spec"]
+    assert "mean of the layers" in json.dumps(spec)
+
+
+def known_sink() -> float:
+    known = MEASURES["first_token"].known_as
+    assert known is not None
+    return known[1]

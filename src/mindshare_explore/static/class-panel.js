@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { short } from "./colour.js";
 import { h, later } from "./dom.js";
-import { classesBody } from "./view.js";
+import { classesBody, layerWords } from "./view.js";
 
 /** @typedef {import("./data.js").Data} Data */
 
@@ -88,7 +88,7 @@ export class ClassPanel extends HTMLElement {
     const title = this.data?.measure(this.measure())?.title.toLowerCase();
     const blank = !this.data?.shown;
     this.where.hidden = blank;
-    this.where.textContent = !blank ? `${title}, layer ${view.layer}, ${view.head === null ? "mean" : `head ${view.head}`}${view.side === "diff" ? " (B)" : ""}` : "";
+    this.where.textContent = !blank ? `${title}, ${layerWords(view.layer)}, ${view.head === null ? "mean" : `head ${view.head}`}${view.side === "diff" ? " (B)" : ""}` : "";
     this.rows.replaceChildren(...(classes?.names ?? []).map((name, column) => {
       const chip = h("span", { class: "chip" });
       chip.style.backgroundColor = classes?.colours[column] ?? "";

@@ -2,7 +2,7 @@
 // @ts-check
 import * as api from "./api.js";
 import { Scale } from "./colour.js";
-import { classesBody, Views } from "./view.js";
+import { classesBody, layerWords, Views } from "./view.js";
 
 const KEPT = 300; // lines that are not asked for again
 
@@ -251,7 +251,7 @@ export class Data extends EventTarget {
   /** The definition of what the text shows. @param {number} token */
   words(token) {
     const { direction, layer, head, lift, first, side } = this.view;
-    const where = `layer ${layer}, ${head === null ? "mean over the heads" : `head ${head}`}`;
+    const where = `${layerWords(layer)}, ${head === null ? "mean over the heads" : `head ${head}`}`;
     const piece = JSON.stringify(this.shown?.tokens?.pieces[token] ?? "");
     const what = {
       row: `A[${token}, j]: what token ${token} (${piece}) gives to each token j`,

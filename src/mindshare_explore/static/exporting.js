@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { visible } from "./dom.js";
 import { h, save } from "./dom.js";
-import { classesBody } from "./view.js";
+import { classesBody, layerLabel } from "./view.js";
 
 /** @typedef {import("./data.js").Data} Data */
 
@@ -38,7 +38,7 @@ export function headRows(data) {
   const { measure, cls, side } = data.view;
   const name = data.ofClass ? `${measure} of ${cls}` : measure;
   const rows = (found?.values ?? []).flatMap((heads, row) => heads.map((value, head) => [
-    source?.layers[row], found?.byHead ? head : "all", value,
+    layerLabel(source?.layers[row]), found?.byHead ? head : "all", value,
   ]));
   return [["layer", "head", side === "diff" ? `difference of ${name}` : name], ...rows];
 }
@@ -83,7 +83,7 @@ export function headsSvg(data) {
   const rows = found?.values ?? [];
   const columns = rows[0]?.length ?? 0;
   const parts = rows.flatMap((heads, row) => [
-    `<text x="${left - 6}" y="${top + row * high + 11}" text-anchor="end">${source?.layers[row]}</text>`,
+    `<text x="${left - 6}" y="${top + row * high + 11}" text-anchor="end">${layerLabel(source?.layers[row])}</text>`,
     ...heads.map((value, head) => {
       const [back] = found?.scale.paint(value) ?? [""];
       return `<rect x="${left + head * wide}" y="${top + row * high}" width="${wide - 1}" height="${high - 1}" fill="${back || "#ececec"}"/>`;

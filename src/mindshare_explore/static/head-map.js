@@ -2,6 +2,7 @@
 // @ts-check
 import { short, themed } from "./colour.js";
 import { h, sharp } from "./dom.js";
+import { layerLabel, layerWords } from "./view.js";
 
 /** @typedef {import("./data.js").Data} Data */
 
@@ -85,7 +86,7 @@ export class HeadMap extends HTMLElement {
     const stepY = Math.ceil(12 / height);
     for (let row = 0; row < rows; row += stepY) {
       context.textAlign = "right";
-      context.fillText(String(source.layers[row]), left - 5, top + (row + 0.5) * height);
+      context.fillText(layerLabel(source.layers[row]), left - 5, top + (row + 0.5) * height);
     }
     const stepX = Math.ceil(16 / width);
     context.textAlign = "center";
@@ -127,6 +128,13 @@ export class HeadMap extends HTMLElement {
     return [row, column]; // column below 0: the layer's number, for the mean of its heads
   }
 
+  /** What a head is known as; a layer is nothing. @param {boolean | undefined} byHead
+   * @param {number} layer @param {number} head */
+  names(byHead, layer, head) {
+    const known = byHead ? this.data?.shown?.known ?? [] : [];
+    return known.filter((one) => one.layer === layer && one.head === head).map((one) => one.name);
+  }
+
   /** @param {[number, number] | null} cell */
   tell(cell) {
     const source = this.data?.shown;
@@ -134,14 +142,16 @@ export class HeadMap extends HTMLElement {
     this.told = cell;
     const [row, column] = cell;
     const layer = source.layers[row] ?? 0;
-    if (column < 0) {
-      this.said.textContent = `layer ${layer}, mean over the heads`;
+    const map = this.data?.map();
+    if (column < 0 && map?.byHead) {
+      this.said.textContent = `${layerWords(layer)}, mean over the heads`;
       return;
     }
-    const names = source.known.filter((one) => one.layer === layer && one.head === column);
-    const value = this.data?.map()?.values[row]?.[column];
-    const also = names.length ? ` · ${names.map((one) => one.name).join(", ")}` : "";
-    this.said.textContent = value === undefined ? "" : `layer ${layer}, head ${column}: ${short(value)}${also}`;
+    const names = this.names(map?.byHead, layer, column);
+    const value = map?.values[row]?.[Math.max(column, 0)];
+    const which = map?.byHead ? `head ${column}` : "all heads";
+    const also = names.length ? ` · ${names.join(", ")}` : "";
+    this.said.textContent = value === undefined ? "" : `${layerWords(layer)}, ${which}: ${short(value)}${also}`;
   }
 
   /** @param {[number, number] | null} cell */
@@ -174,7 +184,8 @@ export class HeadMap extends HTMLElement {
   /** The heads that the filters leave, in order. */
   rows() {
     const source = this.data?.shown;
-    const values = this.data?.map()?.values;
+    const map = this.data?.map();
+    const values = map?.values;
     if (!source || !values) return [];
     const wanted = this.only.value;
     const least = this.least.value === "" ? null : Number(this.least.value);
@@ -186,14 +197,14 @@ export class HeadMap extends HTMLElement {
       if (layer < low || layer > high) continue;
       for (const [head, value] of heads.entries()) {
         if (value === null || (least !== null && Math.abs(value) < least)) continue;
-        const names = source.known.filter((one) => one.layer === layer && one.head === head).map((one) => one.name);
+        const names = this.names(map?.byHead, layer, head);
         const beside = { a: a?.[row]?.[head] ?? 0, b: b?.[row]?.[head] ?? 0 };
         if (!wanted || names.includes(wanted)) rows.push({ layer, head, value, names, ...beside });
       }
     }
     const sign = this.upward ? 1 : -1;
     const { order } = this;
-    const around = this.data?.map()?.scale.kind === "difference"; // then the largest change is first
+    const around = map?.scale.kind === "difference"; // then the largest change is first
     const size = (/** @type {number} */ one) => (around && order === "value" ? Math.abs(one) : one);
     rows.sort((x, y) => sign * (order === "layer" ? x.layer - y.layer || x.head - y.head : size(x[order]) - size(y[order])));
     return rows;
@@ -226,7 +237,7 @@ export class HeadMap extends HTMLElement {
         h("td", {}, h("button", {
           type: "button", class: "plain",
           onclick: () => this.data?.views.set({ layer, head: mean ? null : head }),
-        }, mean ? `layer ${layer}` : `layer ${layer}, head ${head}`)),
+        }, mean ? layerWords(layer) : `${layerWords(layer)}, head ${head}`)),
         ...(two ? [a, b, value] : [value]).map((one) => h("td", { class: "number" }, short(one))),
         h("td", {}, names.join(", ")))));
     this.more.hidden = rows.length <= this.count;

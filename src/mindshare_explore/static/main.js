@@ -12,7 +12,7 @@ import { MatterPanel } from "./matter-panel.js";
 import { MiniMap } from "./mini-map.js";
 import { PromptPanel, sentence } from "./prompt-panel.js";
 import { TokenView } from "./token-view.js";
-import { fromHash } from "./view.js";
+import { fromHash, layerLabel } from "./view.js";
 
 const DIRECTIONS = { row: "looks at", column: "is looked at by", received: "all: receives" };
 const SIDES = { a: "A", b: "B", diff: "B − A" };
@@ -210,7 +210,7 @@ class MindExplorer extends HTMLElement {
     this.chooseOpen();
     this.right.hidden = !source;
     const layers = source?.layers ?? [];
-    this.layer.replaceChildren(...layers.map((one) => h("option", { value: one }, String(one))));
+    this.layer.replaceChildren(...layers.map((one) => h("option", { value: one }, layerLabel(one))));
     this.head.replaceChildren(h("option", { value: "" }, "mean"),
       ...Array.from({ length: source?.heads ?? 0 }, (_, at) => h("option", { value: at }, String(at))));
     const both = Boolean(data.a && data.b);

@@ -94,6 +94,16 @@ export class Views extends EventTarget {
   }
 }
 
+/** A layer in words; -1: only their mean is known. @param {number} layer */
+export function layerWords(layer) {
+  return layer < 0 ? "mean over the layers" : `layer ${layer}`;
+}
+
+/** The same beside an axis, or to choose. @param {number | undefined} layer */
+export function layerLabel(layer = -1) {
+  return layer < 0 ? "mean" : String(layer);
+}
+
 /** The classes of a view, as the server takes them. @param {View} view */
 export function classesBody(view) {
   const used = new Set(view.classes.map((one) => one.rule));
