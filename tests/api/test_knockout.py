@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from mindshare.api.candidates import Loading, candidates
+from mindshare.api.comparison import Comparison
 from mindshare.api.knockout import cost, knockout, largest_heads
 from mindshare.errors import ClassRuleError, PromptError, SelectionError
 from mindshare.facts import describe
@@ -223,5 +224,21 @@ def test_of_one_prompt_heads_hidden_together_are_named(base: LoadedModel) -> Non
     assert all("at 4 heads together" in said for said in losses)
     (figure,) = chart.figures
     assert figure.title.startswith("Effect of hiding token classes at 4 heads together")
-    for text in (figure.definition, figure.description, describe(chart.tables).text):
+    for text in (figure.definition, figure.description, describe(chart.tables).markdown):
         assert "heads L0H1, L1H0, L1H1 and L0H0 together" in text
+
+
+def test_every_measure_is_resampled_once(
+    base: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    estimate = Comparison.estimate
+
+    def counted(self: Comparison, measure: Any, *rest: Any, **options: Any) -> Any:
+        asked.append(measure)
+        return estimate(self, measure, *rest, **options)
+
+    monkeypatch.setattr(Comparison, "estimate", counted)
+    chart = knockout(base, prompts(), classes=CLASSES)
+    assert any(one.name.startswith("looked_at_carried_used") for one in chart.figures)
+    assert sorted(asked) == ["contribution", "delta_logprob", "mass"]

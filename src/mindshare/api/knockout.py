@@ -232,11 +232,13 @@ class KnockoutAnalysis(Analysis):
         effects, answers = comparison.tables("effects"), comparison.tables("answers")
         summary = comparison.estimate(self.measure)
         contrasts = comparison.contrasts(self.measure, heads=not self.study.each)
+        looked: list[pa.Table] = []
         joined: dict[str, pa.Table] = {}
         if self.measure in EFFECTS and not self.study.screen:
-            looked = (comparison.estimate(name, effects) for name in ("mass", "contribution"))
+            looked = [comparison.estimate(name, effects) for name in ("mass", "contribution")]
             joined = {"uses": uses(summary, *looked)}
-        figures = self._figures(comparison, summary) + self._uses(comparison, joined)
+        used = self._uses(comparison, joined, [*looked, summary])
+        figures = self._figures(comparison, summary) + used
         return Chart(
             figures=tuple(figures),
             tables={
@@ -259,7 +261,12 @@ class KnockoutAnalysis(Analysis):
         several = len(tables["summary"]["model"].unique()) > 1
         return [str(sentence(fact, several=several)) for fact in found[:_FINDINGS]]
 
-    def _uses(self, comparison: Comparison, joined: Mapping[str, pa.Table]) -> list[Figure]:
+    def _uses(
+        self,
+        comparison: Comparison,
+        joined: Mapping[str, pa.Table],
+        summaries: Sequence[pa.Table],
+    ) -> list[Figure]:
         """Looked at, carried, used: by layer, or head by head where heads were taken singly."""
         if self.study.places or not joined:
             return []
@@ -272,9 +279,7 @@ class KnockoutAnalysis(Analysis):
                 for label in comparison.measurements
                 for name in self.classes
             ]
-        effects = comparison.tables("effects")
-        names = ("mass", "contribution", self.measure)
-        looked, carried, used = (comparison.estimate(name, effects) for name in names)
+        looked, carried, used = summaries
         if len(used["layer"].unique()) < 2:
             return []
         options = LineOptions(classes=self.classes[:MOST_LINES], **({"width": "page"} | drawing))
