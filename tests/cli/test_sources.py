@@ -10,14 +10,13 @@ import pytest
 
 from mindshare.cli.sources import InsertSource, SourceOptions
 from mindshare.errors import PromptError
-from mindshare.prompts import Prompt
+from mindshare.prompts import Prompt, Prompts
 
 ROWS = "level,question,answer,topic\n1,Why?,because,a\n2,,no,a\n3,How?,so,b\n4,When?,now,b\n"
 
 
 def one(**given: Any) -> Prompt:
-    (prompt,), left_out = SourceOptions(**given).prompts()
-    assert left_out == []
+    (prompt,) = SourceOptions(**given).prompts()
     return prompt
 
 
@@ -42,7 +41,7 @@ def test_a_file_keeps_its_line_ends_and_a_chat_its_roles() -> None:
 
 
 def test_a_system_message_goes_before_the_question() -> None:
-    (prompt,), _ = InsertSource(text="Why?", system="Be brief.").prompts()
+    (prompt,) = InsertSource(text="Why?", system="Be brief.").prompts()
     assert [(m.role, m.content) for m in prompt.messages or ()] == [
         ("system", "Be brief."),
         ("user", "Why?"),
@@ -51,24 +50,25 @@ def test_a_system_message_goes_before_the_question() -> None:
 
 def test_a_limit_does_not_read_what_follows() -> None:
     Path("rows.jsonl").write_text('{"text": "a"}\n{"text": "b"}\nnot JSON\n')
-    found, _ = SourceOptions(data="rows.jsonl", limit=2).prompts()
+    found = SourceOptions(data="rows.jsonl", limit=2).prompts()
     assert [prompt.text for prompt in found] == ["a", "b"]
 
 
 def test_data_with_all_its_options() -> None:
-    found, _ = data(where=("level>=3",), sample=1, sample_seed=2).prompts()
+    found = data(where=("level>=3",), sample=1, sample_seed=2).prompts()
     assert [(p.text, p.group, p.answer) for p in found] in (
         [("How?", "b", "so")],
         [("When?", "b", "now")],
     )
-    found, _ = data(where=("level!=2",), limit=2).prompts()
+    found = data(where=("level!=2",), limit=2).prompts()
     assert [prompt.text for prompt in found] == ["Why?", "How?"]
 
 
 def test_rows_that_are_left_out_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    found, left_out = data(bad_rows="skip").prompts()
+    found = data(bad_rows="skip").prompts()
     assert [prompt.text for prompt in found] == ["Why?", "How?", "When?"]
-    assert left_out == [("rows.csv, row 2, line 3", "question is empty")]
+    assert isinstance(found, Prompts)
+    assert found.bad == [("rows.csv, row 2, line 3", "question is empty")]
     (told,) = capsys.readouterr().err.splitlines()
     assert "question is empty" in told
     assert "rows.csv, row 2, line 3" in told

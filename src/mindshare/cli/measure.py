@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from mindshare.api.candidates import Candidate
     from mindshare.api.charts import Chart
     from mindshare.folders import Texts
-    from mindshare.prompts import BadRow
     from mindshare.study import Measurement, PromptSource, RunFolder, Study
 
 _FINDINGS, _TABLES = 8, 8  # of a chart that are printed one by one
@@ -89,7 +88,7 @@ def measure(options: MeasureOptions) -> None:
         result.save(prepared.folder, replace=options.replace, beside=prepared.files)
     prepared.warn_of_unasked()
     left_out = result.provenance.get("left_out", {})
-    reported = {place for place, _ in prepared.left_out}
+    reported = {place for place, _ in getattr(prepared.prompts, "bad", ())}
     warn_of_some(
         [
             f"left out: {prompt}: {why}"
@@ -347,7 +346,6 @@ class PreparedRun:
 
     options: ComputeOptions
     prompts: PromptSource
-    left_out: Sequence[BadRow]  # rows of the data that gave no prompt
     files: Texts  # the study file and its prompts, to be saved beside the results
     folder: Path
 
@@ -360,8 +358,7 @@ class PreparedRun:
         from mindshare.study import as_prompts
 
         check_form(options.progress)
-        read, left_out = options.prompts()
-        prompts = as_prompts(read)
+        prompts = as_prompts(options.prompts())
         if options.save_study is not None:
             write_study(options.save_study, options, prompts, replace=options.replace)
             return None
@@ -369,7 +366,7 @@ class PreparedRun:
         if not options.many:  # a run may be there already: it is resumed
             check_folder(folder, replace=options.replace)
         start_engine()
-        return cls(options, prompts, left_out, study_files(options, prompts), folder)
+        return cls(options, prompts, study_files(options, prompts), folder)
 
     @contextmanager
     def progress(self, models: int = 1) -> Iterator[dict[str, Any]]:
@@ -385,7 +382,6 @@ class PreparedRun:
                     replace=options.replace,
                     progress=progress,
                     beside=self.files,
-                    unread=self.left_out,
                     tell=warn,
                 )
                 yield {"into": into}

@@ -183,7 +183,7 @@ def tokens(options: TokensOptions) -> None:
     from mindshare.tokens import classify, parse_classes
 
     rules = parse_classes(options.class_, policy=options.policy)  # type: ignore[arg-type]
-    prompts, _ = options.prompts()
+    prompts = options.prompts()
     tokenizer = load_tokenizer(
         options.model, adapter=options.adapter, trust_remote_code=options.trust_remote_code
     )

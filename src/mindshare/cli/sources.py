@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from mindshare.cli.screen import warn_of_some
 from mindshare.errors import PromptError
 
 if TYPE_CHECKING:
-    from mindshare.prompts import BadRow, Prompt
+    from mindshare.prompts import Prompt
     from mindshare.study import PromptSource
 
 SOURCE = "The prompt (exactly one source)"
@@ -32,8 +31,8 @@ class GivenSource(Group):
         """Whether what can't be measured is left out; by default it stops everything."""
         return False
 
-    def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
-        """The prompts, and the rows of data that were left out, with a warning."""
+    def prompts(self) -> PromptSource:
+        """The prompts; rows of data that were left out are told."""
         raise NotImplementedError
 
 
@@ -95,14 +94,14 @@ class SourceOptions(GivenSource, panel=SOURCE, role="prompts"):
     def skips(self) -> bool:
         return self.bad_rows == "skip"  # other words are refused when the data are opened
 
-    def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
+    def prompts(self) -> PromptSource:
         self._require_one_source()
         if self.data is None:
             for name in ("format", "column", "where", "sample", "sample_seed", "bad_rows"):
                 if getattr(self, name) != getattr(type(self), name):  # the class has the default
                     flag = "--" + name.replace("_", "-")
                     raise PromptError(f"{flag} goes with --data", next_step=f"leave {flag} out")
-            return [self._one_prompt()], []
+            return [self._one_prompt()]
         from mindshare.prompts import DataSource, parse_columns
 
         prompts = DataSource(
@@ -121,7 +120,7 @@ class SourceOptions(GivenSource, panel=SOURCE, role="prompts"):
             [f"left out: {reason} (in {place})" for place, reason in prompts.bad],
             f"{len(prompts.bad):,} bad rows left out in all; the first are above",
         )
-        return prompts, prompts.bad
+        return prompts
 
     def _one_prompt(self) -> Prompt:
         from mindshare.prompts import Prompt, read_chat, read_text
@@ -164,7 +163,7 @@ class PartsSource(GivenSource, panel="The prompt, or several wordings of it", ro
     )
     marked: bool = option(False, "Read <<name>>…<</name>> in the text as marks of a part.")
 
-    def prompts(self) -> tuple[PromptSource, Sequence[BadRow]]:
+    def prompts(self) -> PromptSource:
         """The wordings; each has the name it is to be called by as its id."""
         from mindshare.prompts import DataSource, Prompt, read_chat, read_text
 
@@ -179,14 +178,14 @@ class PartsSource(GivenSource, panel="The prompt, or several wordings of it", ro
         if self.data is not None:
             prompts = DataSource(self.data, marked=self.marked).open()
             prompts.counted()
-            return prompts, []
+            return prompts
         wordings = [Prompt.from_text(text, marked=self.marked) for text in self.text]
         for read, given in files:
             label, path = _labelled(given)
             prompt = read(path, marked=self.marked)
             several = len(self.text) + len(files) > 1
             wordings.append(replace(prompt, id=label) if several else prompt)
-        return wordings, []
+        return wordings
 
 
 def _labelled(given: str) -> tuple[str, Path]:

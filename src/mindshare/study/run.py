@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
@@ -45,7 +45,6 @@ class RunFolder:
     replace: bool = False
     progress: RunProgress | None = None
     beside: Texts = field(default_factory=dict)  # further text files
-    unread: Sequence[tuple[str, str]] = ()  # rows of the data that gave no prompt: place, reason
     tell: Callable[[str], None] | None = None  # what is to be known before the work starts
 
     @classmethod
@@ -70,11 +69,11 @@ class RunFolder:
         """
         refused, first = refused or {}, next(iter(prompts))
         bad = [row for some in prompts.values() for row in getattr(some, "bad", ())]
-        unread = self.unread or list(dict.fromkeys(bad))
+        unread = list(dict.fromkeys(bad))
         store = RunWriter.open(self.folder, study.fixed_parts(), replace=self.replace)
         passes = {k: (len(some) - len(refused)) * study.passes for k, some in prompts.items()}
         store.expect(passes | {first: passes[first] + len(refused) + len(unread)})
-        run = OpenRun(store, replace(self, unread=unread), len(prompts))
+        run = OpenRun(store, self, len(prompts), unread)
         run.tell_added_layers(prompts, study.chosen_layers)
         for prompt in prompts[first] if refused else ():
             if prompt.id in refused:
@@ -89,6 +88,7 @@ class OpenRun:
     store: RunWriter
     into: RunFolder
     models: int
+    unread: Sequence[tuple[str, str]]  # rows of the data that gave no prompt: place, reason
     by_model: dict[str, RunResults] = field(default_factory=dict)
     done: dict[str, int] = field(default_factory=dict)  # passes, by model
 
@@ -122,8 +122,8 @@ class OpenRun:
         if label not in self.by_model:
             first = not self.by_model
             self.by_model[label] = RunResults(self.store, label, self.into.bad_rows)
-            if first and self.into.unread:  # whatever the model, these rows are nobody's
-                self.by_model[label].leave_out(self.into.unread)
+            if first and self.unread:  # whatever the model, these rows are nobody's
+                self.by_model[label].leave_out(self.unread)
         return self.by_model[label]
 
     def progress(self, label: str) -> Progress:
@@ -133,7 +133,7 @@ class OpenRun:
             self.done[label] = done
             if self.into.progress is not None:
                 failed = sum(len(one.failed) for one in self.by_model.values())
-                unread = len(self.into.unread)
+                unread = len(self.unread)
                 self.into.progress.update(
                     sum(self.done.values()) - failed,
                     self.models * total + unread,
@@ -152,7 +152,7 @@ class OpenRun:
 
     def left_out(self) -> dict[str, str]:
         """What could not be measured, and why; stands in the manifest, too."""
-        return dict(self.into.unread) | {
+        return dict(self.unread) | {
             f"{one.label}: {prompt}": reason
             for one in self.by_model.values()
             for prompt, reason in one.failed.items()
