@@ -26,6 +26,7 @@ from mindshare.study import (
 from mindshare.study.backend import LocalBackend
 from tests.backends.ray_cluster import descendants
 from tests.backends.tiny_jobs import REQUEST, all_end, as_bytes, everything, kill, spec
+from tests.store.writing import parts_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -108,7 +109,7 @@ def _killed_midway(run: Path, folder: Path, on: str, workers: int) -> None:
 
 def _stored(run: Path) -> dict[str, dict[int, bytes]]:
     with RunReader.at(run) as reader:
-        found = {job.item: reader.parts(job.item) for job in everything()}
+        found = {job.item: parts_of(reader, job.item) for job in everything()}
     return {item: parts for item, parts in found.items() if parts}
 
 

@@ -18,7 +18,7 @@ from mindshare.errors import OutputError
 from mindshare.store import RunReader, RunWriter
 from mindshare.store.database import LAYOUT, WriterProcess, lock_run, locked_by, package_versions
 
-from .writing import DEFINITION, LAYERS, done, expected, item, start, told_by
+from .writing import DEFINITION, LAYERS, done, expected, item, parts_of, start, told_by
 
 
 @pytest.fixture
@@ -90,19 +90,19 @@ def test_what_a_killed_process_left_is_looked_at_closely(run: Path) -> None:
 def test_reading_makes_no_file(run: Path) -> None:
     before = sorted(run.iterdir())
     with RunReader.at(run) as reader:
-        assert reader.parts(item(3)) == expected(3)
+        assert parts_of(reader, item(3)) == expected(3)
         assert sorted(run.iterdir()) == before
     assert sorted(run.iterdir()) == before
 
 
 _READ_ONLY = """
 import sys
-from tests.store.writing import DEFINITION, be_nobody_special, item
+from tests.store.writing import DEFINITION, be_nobody_special, item, parts_of
 from mindshare.errors import OutputError
 from mindshare.store import RunReader, RunWriter, run_status
 be_nobody_special()
 with RunReader.at(sys.argv[1]) as reader:
-    print(len(reader.parts(item(3))), run_status(sys.argv[1]).phase)
+    print(len(parts_of(reader, item(3))), run_status(sys.argv[1]).phase)
 try:
     RunWriter.open(sys.argv[1], DEFINITION)
 except OutputError as error:
@@ -143,7 +143,7 @@ def test_what_a_killed_process_left_is_readable_in_a_read_only_folder(run: Path)
     run.chmod(0o755)
     assert read == "3 killed"
     with RunWriter.open(run, DEFINITION) as store:
-        assert store.parts(item(100)) == expected(100)
+        assert parts_of(store, item(100)) == expected(100)
 
 
 def test_another_program_that_holds_the_database_is_named(
@@ -268,4 +268,4 @@ def test_a_flipped_bit_gives_no_other_numbers(run: Path) -> None:
             lacking = reader.missing([item(n) for n in range(20)], LAYERS)
             for n in range(20):
                 if item(n) not in lacking:
-                    assert reader.parts(item(n)) == expected(n), at
+                    assert parts_of(reader, item(n)) == expected(n), at

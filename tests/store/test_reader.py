@@ -20,7 +20,7 @@ from mindshare.store.reader import (
     through_json,
 )
 
-from .writing import DEFINITION, content, done, expected, item, planned
+from .writing import DEFINITION, content, done, expected, item, parts_of, planned
 
 
 @given(st.frozensets(st.integers(-3, 200)))
@@ -61,7 +61,7 @@ def test_damaged_bytes_are_never_handed_out(tmp_path: Path) -> None:
     file.write_bytes(stored[: place + 5] + b"\0" + stored[place + 6 :])
     with RunWriter.open(tmp_path, DEFINITION) as store:
         with pytest.raises(OutputError, match="not those that were stored"):
-            store.parts(item(1))
+            parts_of(store, item(1))
         with pytest.raises(OutputError, match="is damaged"):
             list(store.read([item(1)], layers=[2]))
         (result,) = store.read([item(1)], layers=[0])
@@ -77,10 +77,10 @@ def test_a_reader_sees_what_was_put_while_the_writer_is_at_work(tmp_path: Path) 
     with RunWriter.open(tmp_path, DEFINITION) as store:
         store.put([done(1)])
         with RunReader.at(tmp_path) as onlooker:
-            assert onlooker.parts(item(1)) == expected(1)
-            assert onlooker.parts(item(2)) == {}
+            assert parts_of(onlooker, item(1)) == expected(1)
+            assert parts_of(onlooker, item(2)) == {}
             store.put([done(2)])
-            assert onlooker.parts(item(2)) == expected(2)
+            assert parts_of(onlooker, item(2)) == expected(2)
             assert onlooker.definition == store.definition
             session = onlooker.session()
             assert session is not None

@@ -18,7 +18,7 @@ from mindshare.errors import OutputError, PromptError
 from mindshare.store import Failed, Planned, RunReader, RunWriter
 from mindshare.store.writer import merged
 
-from .writing import DEFINITION, done, expected, item, planned, start, told_by
+from .writing import DEFINITION, done, expected, item, parts_of, planned, start, told_by
 
 Contents = dict[int, dict[int, bytes]]
 
@@ -26,10 +26,10 @@ Contents = dict[int, dict[int, bytes]]
 def test_what_is_put_comes_back_and_stays(tmp_path: Path) -> None:
     with RunWriter.open(tmp_path / "run", DEFINITION) as store:
         store.put([done(1), done(2)])
-        assert store.parts(item(1)) == expected(1)
+        assert parts_of(store, item(1)) == expected(1)
     with RunWriter.open(tmp_path / "run", DEFINITION) as store:
-        assert store.parts(item(2)) == expected(2)
-        assert store.parts(item(3)) == {}
+        assert parts_of(store, item(2)) == expected(2)
+        assert parts_of(store, item(3)) == {}
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["run.lock", "run.sqlite"]
 
 
@@ -39,7 +39,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         store.put([done(1, (0, 1))])
         again = done(1)
         store.put([type(again)(again.item, "m", "p1", other, {"n": 5, "k": {"7": "x"}}, tokens=10)])
-        assert store.parts(item(1)) == {**expected(1, (0, 1)), 7: b"seven"}
+        assert parts_of(store, item(1)) == {**expected(1, (0, 1)), 7: b"seven"}
         (result,) = store.read([item(1)])
         assert result.info == {"n": 1, "k": {"7": "x"}}
         assert result.tokens == 10
@@ -120,7 +120,7 @@ def _killed_within(store: RunWriter, results: list, copy: Path) -> Path:
 
 def _check_union(store: RunWriter, union: Contents) -> None:
     for number in range(6):
-        assert store.parts(item(number)) == union.get(number, {})
+        assert parts_of(store, item(number)) == union.get(number, {})
         lacking = store.missing([item(number)], range(4))
         assert (
             lacking.get(item(number), frozenset()) == set(range(4)) - union.get(number, {}).keys()
@@ -166,7 +166,7 @@ def _check_killed(folder: Path, put: set[int], first: int) -> None:
     with RunWriter.open(folder, DEFINITION) as store:
         for result, number in zip(store.read(map(item, sorted(put))), sorted(put), strict=True):
             assert dict(result.parts) == expected(number)
-        in_flight = [store.parts(item(number)) for number in range(first, first + 3)]
+        in_flight = [parts_of(store, item(number)) for number in range(first, first + 3)]
         assert in_flight in ([{}] * 3, [expected(number) for number in range(first, first + 3)])
 
 
@@ -207,7 +207,7 @@ def test_replacing_forgets_the_run_and_its_results(tmp_path: Path) -> None:
         store.put([done(1)])
     (tmp_path / "manifest.json").write_text('{"tables": []}')
     with RunWriter.open(tmp_path, {"near": 1}, replace=True) as store:
-        assert store.parts(item(1)) == {}
+        assert parts_of(store, item(1)) == {}
         assert store.definition == {"near": 1}
     assert not (tmp_path / "manifest.json").exists()
 
@@ -219,7 +219,7 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=f"process {process.pid} on .* is writing to"):
         RunWriter.open(tmp_path / "run", DEFINITION)
     with RunReader.at(tmp_path / "run") as reader:
-        assert reader.parts(item(1)) == expected(1), "readers need not wait"
+        assert parts_of(reader, item(1)) == expected(1), "readers need not wait"
     process.kill()
     process.communicate()
     RunWriter.open(tmp_path / "run", DEFINITION).close()
@@ -261,7 +261,7 @@ def test_a_plan_may_come_in_pieces_and_be_made_anew(tmp_path: Path) -> None:
         assert list(store.planned("m")) == list(store.planned("b")) == [planned(4)]
         assert store.labels == ("m", "b")
         assert (store.layers("m"), store.layers("b")) == (frozenset({0}), None)
-        assert store.parts(item(4)) == expected(4), "results stay"
+        assert parts_of(store, item(4)) == expected(4), "results stay"
 
 
 def test_one_id_for_two_prompts_is_refused(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_plan_that_breaks_off_changes_nothing(tmp_path: Path) -> None:
 # The kernel lets no file grow past 1 MB, as a full disk would.
 _FILL = """
 import resource, sys
-from tests.store.writing import DEFINITION, done
+from tests.store.writing import DEFINITION, done, parts_of
 from mindshare.errors import OutputError
 from mindshare.store import RunWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
@@ -301,7 +301,7 @@ with RunWriter.open(sys.argv[1], DEFINITION) as store:
         except OutputError as error:
             print(number, error)
             break
-    assert store.parts("00") == {}
+    assert parts_of(store, "00") == {}
 """
 
 
@@ -314,8 +314,8 @@ def test_a_full_disk_keeps_what_was_put(tmp_path: Path) -> None:
     assert "run the same command again" in message
     with RunWriter.open(tmp_path, DEFINITION) as store:
         for n in range(int(number)):
-            assert store.parts(item(n)) == expected(n)
-        assert store.parts(item(int(number))) == {}
+            assert parts_of(store, item(n)) == expected(n)
+        assert parts_of(store, item(int(number))) == {}
         store.put([done(int(number))])
 
 
@@ -344,8 +344,8 @@ def test_a_database_that_may_not_grow_is_full(tmp_path: Path) -> None:
         store._connection.execute("PRAGMA max_page_count = 1")
         with pytest.raises(OutputError, match="database or disk is full"):
             store.put([done(n) for n in range(2, 40)])
-        assert store.parts(item(1)) == expected(1)
-        assert store.parts(item(2)) == {}
+        assert parts_of(store, item(1)) == expected(1)
+        assert parts_of(store, item(2)) == {}
 
 
 def test_what_was_there_first_stays() -> None:

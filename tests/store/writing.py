@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mindshare.store import Done, Planned
+from mindshare.store import Done, Planned, RunReader
 
 DEFINITION = {"classes": {"hash": "#"}, "measures": ("mass", "received"), "near": 0}
 LAYERS = (0, 1, 2)
@@ -35,6 +35,11 @@ def planned(number: int) -> Planned:
 
 def expected(number: int, layers: tuple[int, ...] = LAYERS) -> dict[int, bytes]:
     return {layer: content(number, layer) for layer in layers}
+
+
+def parts_of(run: RunReader, name: str) -> dict[int, bytes]:
+    """The results of one item by layer; empty if there are none."""
+    return dict(next(run.read([name])).parts)
 
 
 def start(code: str, *arguments: object) -> subprocess.Popen[str]:

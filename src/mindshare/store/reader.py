@@ -195,10 +195,6 @@ class RunReader:
                     lacking[item] = wanted - has
         return lacking
 
-    def parts(self, item: str) -> dict[int, bytes]:
-        """The results of one item by layer; empty if there are none."""
-        return dict(next(self.read([item])).parts)
-
     def read(
         self, items: Iterable[str], *, layers: Collection[int] | None = None
     ) -> Iterator[Done]:
