@@ -32,7 +32,7 @@ def read(
 def inserted(versions: EncodedPrompt) -> list[list[str]]:
     """By version, the characters that its span covers."""
     return [
-        [one.encoded.text[start:end] for start, end in one.alignment.inserted]
+        [one.encoded.text[start:end] for start, end in one.encoded.spans["inserted"]]
         for one in versions.versions
     ]
 

@@ -42,7 +42,6 @@ class Alignment:
     with_: Encoded
     pairs: tuple[tuple[int, int], ...]
     parts: tuple[str, ...]
-    inserted: tuple[CharRange, ...]
 
     @property
     def unmatched(self) -> tuple[int, ...]:
@@ -66,8 +65,7 @@ def align(
     if tokenizer is not None:
         check_faithful(without, tokenizer)
         check_faithful(with_, tokenizer)
-    inserted = tuple(with_.spans.get(span, ()))
-    layout = _Layout(char_mask(len(with_.text), inserted))
+    layout = _Layout(char_mask(len(with_.text), with_.spans.get(span, ())))
     _check_same_text(without, with_, layout, span)
     pairs = sorted(
         [*_matched_groups(without, with_, layout), *_matched_empty(without, with_, layout)]
@@ -77,7 +75,7 @@ def align(
         "original" if token in matched else layout.part(range_)
         for token, range_ in enumerate(with_.offsets)
     )
-    return Alignment(without, with_, tuple(pairs), parts, inserted)
+    return Alignment(without, with_, tuple(pairs), parts)
 
 
 @dataclass(frozen=True)
