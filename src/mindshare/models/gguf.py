@@ -38,10 +38,8 @@ _TOKENIZER_BYTES = 64 * 2**20  # room for tokenizer files beside the weights
 @dataclass(frozen=True)
 class GgufHeader:
     architecture: str
-    title: str | None
     licence: str | None
     add_bos: bool | None  # what the file asks for; None: it does not say
-    bos_id: int | None
     has_tokenizer: bool
     float32_bytes: int  # of its weights once unpacked
 
@@ -69,10 +67,8 @@ def _header(path: Path, reader: Any) -> GgufHeader:
         raise _broken(path, "it names no architecture")
     return GgufHeader(
         architecture=str(architecture),
-        title=_text(value("general.name")),
         licence=_text(value("general.license")),
         add_bos=None if add_bos is None else bool(add_bos),
-        bos_id=value("tokenizer.ggml.bos_token_id"),
         has_tokenizer="tokenizer.ggml.tokens" in reader.fields,
         float32_bytes=4 * sum(int(tensor.n_elements) for tensor in reader.tensors),
     )
@@ -309,11 +305,9 @@ def _write_note(folder: Path, gguf: Path, header: GgufHeader) -> None:
     note = {
         "source": gguf.name,
         "sha256": file_sha256(gguf),
-        "title": header.title,
         "licence": header.licence,
         "architecture": header.architecture,
         "add_bos": header.add_bos,
-        "bos_id": header.bos_id,
         "transformers": version("transformers"),
         "gguf": version("gguf"),
         "converter": CONVERTER_VERSION,
