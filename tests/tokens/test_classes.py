@@ -408,7 +408,6 @@ def test_a_query_set_is_a_kind_and_a_name():
         ("", "'' is no query set"),
         ("span:", "names nothing"),
         ("after", "names nothing"),
-        ("generated", "not available yet"),
         ("span:c", r"no span 'c'[\s\S]*Allowed: a, b"),
         ("after:c", r"no span 'c'"),
         ("class:hsh", r"no class 'hsh'; did you mean 'hash'[\s\S]*hash, star, other"),

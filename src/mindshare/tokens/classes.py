@@ -263,8 +263,6 @@ def parse_queries(text: str) -> QuerySet:
     word = text.strip()
     if word in QUERY_WORDS:
         return QuerySet(cast(QueryKind, word))
-    if word == "generated":
-        raise SelectionError("the query set 'generated' is not available yet", allowed=QUERY_FORMS)
     kind, _, name = word.partition(":")
     if name and kind in QUERY_PREFIXES:
         return QuerySet(cast(QueryKind, kind), name)
