@@ -14,10 +14,9 @@ import torch
 
 from mindshare.attention.interventions import Edges
 from mindshare.attention.reference import probabilities
-from mindshare.attention.threads import pieces
+from mindshare.attention.threads import ROWS, pieces
 
 _BLOCK = 2**19  # numbers of logits that are looked at together: they stay in the cache
-_ROWS = 16  # a multiple of this is looked at together: see `rows.EVEN`
 _LARGE = 60.0  # changes of logits beyond which e^d is left to log-sum-exp
 
 Numbers = dict[str, np.ndarray]
@@ -41,7 +40,7 @@ class Effects:
         others[self.answer[0]] = -torch.inf
         rival = int(others.argmax())
         parts: dict[str, list[torch.Tensor]] = {}
-        step = _ROWS * max(1, _BLOCK // (clean.numel() * _ROWS))
+        step = ROWS * max(1, _BLOCK // (clean.numel() * ROWS))
         for some in logits.split(step):
             for name, x in self._block(some.to(kind), clean, weights, best, rival).items():
                 parts.setdefault(name, []).append(x)

@@ -28,7 +28,6 @@ from mindshare.attention.interventions import Edges, Intervention, edges_of, int
 from mindshare.attention.jobs import LOGITS, Job, Knockout, PromptResult, Request
 from mindshare.attention.recorder import probe_ids
 from mindshare.attention.rows import (
-    EVEN,
     ROW_MODES,
     CleanPass,
     KnockoutRows,
@@ -36,6 +35,7 @@ from mindshare.attention.rows import (
     SharedKeysError,
 )
 from mindshare.attention.screen import first_order
+from mindshare.attention.threads import ROWS
 from mindshare.errors import ExactnessError, MindshareError, UnsupportedModelError
 from mindshare.models.facts import context_length_of
 
@@ -124,7 +124,7 @@ class _Prompt:
 
     def _of_group(self, group: Sequence[Intervention]) -> Numbers:
         means = {n: torch.from_numpy(x) for n, x in (self.knockout.means or {}).items()}
-        even = EVEN if self.mode.prefix and self._size >= EVEN else 1
+        even = ROWS if self.mode.prefix and self._size >= ROWS else 1
         rows = KnockoutRows(
             self.clean, self.edges, group, self.knockout.how, means, self.mode, even
         )
@@ -141,10 +141,10 @@ class _Prompt:
 
     @property
     def _size(self) -> int:
-        """Rows of a group: as many as memory holds, if it can be a multiple of `EVEN`."""
+        """Rows of a group: as many as memory holds, if it can be a multiple of `ROWS`."""
         tokens = len(self.fed) - (self.edges.first if self.mode.prefix else 0)
         size = min(LOGITS // (4 * self.clean.logits.numel()), _TOKENS // tokens)
-        return size - size % EVEN if size >= EVEN else max(2, size)
+        return size - size % ROWS if size >= ROWS else max(2, size)
 
     def _layers(self) -> list[int]:
         """Those that effects are filed under; refuses what the model does not have."""

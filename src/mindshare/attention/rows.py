@@ -33,14 +33,10 @@ from mindshare.attention.recorder import (
     temporary_hooks,
 )
 from mindshare.attention.reference import hidden_keys
-from mindshare.attention.threads import thread_invariant
+from mindshare.attention.threads import ROWS, thread_invariant
 from mindshare.errors import UnsupportedModelError
 
 _TILE_BYTES = 2**26  # scores of rows that are made at a time
-# Products of a multiple of 16 rows give each row the same bits, whatever the others are and how
-# many: `checks.may_share` rests on it, too. Of 9 or 17 rows the last ones are computed by other
-# code, so that the order of classes, or fewer layers, moved some effects by up to 1e-5.
-EVEN = 16
 
 
 class SharedKeysError(UnsupportedModelError):
@@ -120,7 +116,7 @@ class KnockoutRows:
     how: str
     means: Mapping[int, torch.Tensor]  # layer → [head, class, value dim]; of `mean`
     mode: RowMode
-    even: int = EVEN  # clean rows are added up to a multiple of this
+    even: int = ROWS  # clean rows are added up to a multiple of this
 
     @property
     def first(self) -> int:

@@ -23,7 +23,11 @@ _GRAIN = 32768  # the fewest numbers torch gives to a thread
 _SERIAL = 16384  # so few are never split, not even by kernels with a grain of their own
 _VECTOR = 32  # numbers that the widest loops take at a time
 _FEW = 2  # threads that split the angles of whole rows evenly
-ROWS = 16  # of a product: with fewer, its bits may depend on the threads
+# Of a product. With fewer its bits may depend on the threads. A multiple of these gives each row
+# the same bits, whatever the others are and how many: `checks.may_share` rests on it, too. Of 9 or
+# 17 rows the last ones are computed by other code, so that the order of classes, or fewer layers,
+# moved some effects by up to 1e-5.
+ROWS = 16
 
 
 def pieces(size: int, *, own_grain: bool = False) -> Iterator[slice]:
