@@ -67,13 +67,13 @@ class ExplorerModel:
     @cached_property
     def loaded(self) -> LoadedModel:
         """Loaded and checked against its own eager attention."""
+        from mindshare.attention.checks import verify
         from mindshare.models import LoadedModel
-        from mindshare.study.backend import ModelIdentity
 
         model = self.candidate.model
         if not isinstance(model, LoadedModel):
             model = self.candidate.loading.spec(model).load(progress=False)
-        ModelIdentity.of(model)
+        verify(model.model)
         return model
 
     def encode(self, prompt: Prompt) -> Encoded:
