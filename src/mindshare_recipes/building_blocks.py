@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart
-from mindshare.api.comparison import Comparison, Progress, compare
+from mindshare.api.comparison import Comparison, ModelProgress, compare
 from mindshare.facts.cells import Key, charts_of
 from mindshare.facts.find import claims, contrasted, facts_of
 from mindshare.facts.sentences import Sentence, sentence
@@ -66,7 +66,7 @@ def run_study(
     out: Path,
     n: int,
     replace: bool = False,
-    progress: Progress | None = None,
+    progress: ModelProgress | None = None,
 ) -> list[str]:
     """Measure `n` held-out maps, draw and save; the findings as sentences."""
     maps = [prompt(sample) for sample in samples("test", n)]

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mindshare.api.charts import Chart
-from mindshare.api.comparison import Progress
+from mindshare.api.comparison import ModelProgress
 from mindshare.api.insertion import MAPS, insertion
 from mindshare.facts import Fact, Key, Number, Sentence, evidence, sentence
 from mindshare.facts.cells import EVENNESS, Cell, Numbers, charts_of
@@ -68,7 +68,7 @@ def run_study(
     out: Path,
     n: int | None = None,
     replace: bool = False,
-    progress: Progress | None = None,
+    progress: ModelProgress | None = None,
     every_chart: bool = True,
     hide: bool = False,
 ) -> list[str]:
@@ -102,7 +102,7 @@ def run_sweeps(
     out: Path,
     n: int,
     replace: bool = False,
-    progress: Progress | None = None,
+    progress: ModelProgress | None = None,
 ) -> list[str]:
     """The run's length and token, then its place, each in a folder of its own; gives the notes."""
     notes: list[str] = []

@@ -172,7 +172,7 @@ def test_a_refused_prompt_is_told_after_the_results_that_there_are(link: FakeLin
 
 DIFFERENT: list[tuple[dict[str, Any], str]] = [
     ({"versions": {"torch": "1"}}, "the set of versions is torch 1 here"),
-    ({"shares": False}, "share a pass is False here"),
+    ({"may_share": False}, "share a pass is False here"),
     ({"probe": "0"}, "come out with other numbers"),
 ]
 

@@ -39,7 +39,7 @@ def test_a_worker_says_who_it_is(fingerprint: WorkerFingerprint, folder: Path) -
     assert there == fingerprint
     assert there.identity == ModelIdentity.of(spec(folder).load())
     assert there.pid == os.getpid()
-    assert there.shares
+    assert there.may_share
 
 
 def test_results_travel_without_loss(worker: Worker, expected: dict[str, dict[int, bytes]]) -> None:

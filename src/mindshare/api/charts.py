@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from mindshare.api.candidates import Candidate, Loading, candidates
-from mindshare.api.comparison import Comparison, Progress, compare
+from mindshare.api.comparison import Comparison, ModelProgress, compare
 from mindshare.api.likes import Preset, liked
 from mindshare.errors import SelectionError, checked, require_known
 from mindshare.facts import Sentence, in_short
@@ -129,7 +129,7 @@ class RunParts(TypedDict, total=False):
     column: Column  # of a table of prompts; None: the one called prompt, text or messages
     resampling: Resampling
     loading: Loading
-    progress: Progress | None
+    progress: ModelProgress | None
     into: str | Path | RunFolder  # keeps every result: called again, the study goes on from there
 
 

@@ -41,7 +41,7 @@ from mindshare.study import (
 )
 from mindshare.tables import DEPTH
 
-Progress = Callable[[str, int, int], None]  # model's label, passes done, passes in all
+ModelProgress = Callable[[str, int, int], None]  # model's label, passes done, passes in all
 
 _SHOWN_TOKENS = 12  # of a prompt, in a message
 _EXAMPLES = 3  # in a note
@@ -179,7 +179,7 @@ def compare(
     prompts: PromptSource,
     study: AnyStudy,
     *,
-    progress: Progress | None = None,
+    progress: ModelProgress | None = None,
     into: RunFolder | None = None,
     resampling: Resampling | None = None,
 ) -> Comparison:
@@ -226,7 +226,7 @@ def _measure(
     candidate: Candidate,
     encoder: PromptEncoder,
     prompts: PromptSource,
-    target: OpenRun | Progress | None,
+    target: OpenRun | ModelProgress | None,
 ) -> Measurement:
     """One model's measurement. `target`: the run that keeps the results, or a progress callback."""
     label = candidate.label

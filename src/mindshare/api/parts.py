@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 from mindshare.api.candidates import Candidate, Loading, candidates
 from mindshare.api.charts import Chart, Drawing, chosen_look
-from mindshare.api.comparison import Comparison, Progress
+from mindshare.api.comparison import Comparison, ModelProgress
 from mindshare.errors import PromptError, checked, require_all_known
 from mindshare.facts.parts import FIRST, part_sentences
 from mindshare.figures import (
@@ -42,7 +42,7 @@ class PartsDefinition(Drawing, total=False):
     layers: int | Sequence[int] | str | None  # the mean is over these; by default all
     chunk_tokens: int | None  # feed a prompt in pieces of this many tokens
     loading: Loading
-    progress: Progress
+    progress: ModelProgress
 
 
 @checked

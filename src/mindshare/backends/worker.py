@@ -105,7 +105,7 @@ class WorkerFingerprint:
 
     identity: ModelIdentity
     versions: Mapping[str, str]
-    shares: bool  # whether prompts share passes
+    may_share: bool  # whether prompts may share a pass
     probe: str  # hash of its numbers for the made-up jobs
     host: str
     pid: int
@@ -116,7 +116,7 @@ class WorkerFingerprint:
         return cls(
             identity=backend.identity,
             versions=package_versions(),
-            shares=backend.shares,
+            may_share=backend.may_share,
             probe=_probe(backend),
             host=platform.node(),
             pid=os.getpid(),
@@ -130,7 +130,7 @@ class WorkerFingerprint:
         return {
             "the model (weights, precision, device, processor)": self.identity.key,
             "the set of versions": ", ".join(" ".join(item) for item in self.versions.items()),
-            "whether prompts may share a pass": self.shares,
+            "whether prompts may share a pass": self.may_share,
         }
 
     def require_same(self, other: WorkerFingerprint) -> None:

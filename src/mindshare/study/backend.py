@@ -100,7 +100,7 @@ class LocalBackend:
         return ModelIdentity.of(self.loaded)
 
     @cached_property
-    def shares(self) -> bool:
+    def may_share(self) -> bool:
         """Whether prompts may share a pass."""
         from mindshare.attention.checks import may_share
 
@@ -165,8 +165,8 @@ class LocalBackend:
             for job in sorted(jobs, key=lambda job: (names[job.item], len(job), job.item)):
                 yield from self._pass([job], request, kept, names[job.item], padded=False)
         elif jobs:
-            for batch in batches(jobs, together=self.shares, tokens=lambda: self.tokens):
-                yield from self._pass(batch, request, kept, (), padded=self.shares)
+            for batch in batches(jobs, together=self.may_share, tokens=lambda: self.tokens):
+                yield from self._pass(batch, request, kept, (), padded=self.may_share)
 
     def _pass(
         self,
