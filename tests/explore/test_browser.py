@@ -79,6 +79,11 @@ def until(page: Any, condition: str) -> None:
         page.wait_for_timeout(15)
 
 
+def settle(page: Any) -> None:
+    """Until the line that was asked for last is shown."""
+    until(page, "!document.querySelector('mind-explorer').data.busy")
+
+
 def measure(page: Any, text: str = MAP) -> None:
     page.locator("prompt-panel textarea").first.fill(text)
     until(page, f"document.querySelectorAll('.token').length >= {min(len(text) // 8, 3)}")
@@ -131,7 +136,7 @@ def test_type_measure_and_look(page: Open, door: TestClient) -> None:
     one.get_by_label("is looked at by").check()
     one.get_by_label("head", exact=True).select_option("2")
     until(one, "document.querySelector('mind-explorer').data.view.head === 2")
-    one.wait_for_timeout(150)
+    settle(one)
     column = door.get(f"/api/prompts/{id_}/column?layer={layer}&head=2&token=9").json()["values"]
     assert line(one) == pytest.approx(column, rel=1e-5)
     assert "A[i, 9]" in one.locator(".words").first.text_content()
@@ -282,7 +287,8 @@ def test_a_long_prompt_folds_and_has_a_minimap(page: Open) -> None:
     assert "folded" in one.url
     box = one.locator("mini-map canvas").bounding_box()
     one.mouse.click(box["x"] + box["width"] - 3, box["y"] + 10)
-    one.wait_for_timeout(150)
+    top = "[...document.querySelectorAll('.token')].at(-1).getBoundingClientRect().top"
+    until(one, f"{top} >= 0 && {top} <= 900")
     last = one.locator(".token").last.bounding_box()
     assert 0 <= last["y"] <= 900
     folds.first.click()
@@ -348,9 +354,7 @@ def test_a_bundle_works_from_a_file(page: Open, results: Path, tmp_path: Path) -
     one.locator(".token").first.wait_for()
 
 
-def test_means_over_the_heads_are_not_called_head_0(
-    page: Open, pair: Path, tmp_path: Path
-) -> None:
+def test_means_over_the_heads_are_not_called_head_0(page: Open, pair: Path, tmp_path: Path) -> None:
     classes = {one["name"]: one["rule"] for one in STARS}
     found = mindshare.measure(str(pair / "base"), MAP, classes=classes, heads="mean")
     found.save(tmp_path / "means")
@@ -369,15 +373,15 @@ def test_log_scale_lift_and_no_first_token(page: Open, map_id: str) -> None:
     wait_line(one)
     plain, before = line(one), backgrounds(one)
     one.get_by_label("log scale").check()
-    one.wait_for_timeout(150)
+    settle(one)
     assert line(one) == plain
     assert backgrounds(one) != before
     assert "logarithmic" in one.locator(".words").first.text_content()
     one.get_by_label("lift").check()
-    one.wait_for_timeout(250)
+    settle(one)
     assert line(one) == pytest.approx([21 * value for value in plain], rel=1e-4)
     one.get_by_label("first token").uncheck()
-    one.wait_for_timeout(150)
+    settle(one)
     assert line(one)[0] != line(one)[0]  # not a number: it is not drawn
     assert "sums keep it" in one.locator(".words").first.text_content()
 
