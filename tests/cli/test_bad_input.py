@@ -313,6 +313,10 @@ class TestNoFileOnADisk:
 
 
 class TestProgramsThatRunAway:
+    @pytest.fixture(autouse=True)
+    def soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "SECONDS", 1.0)
+
     def test_filter(self, mindshare: Mindshare) -> None:
         Path("rows.jsonl").write_text(json.dumps({"text": "a" * 50 + "b"}))
         ran = mindshare("measure", "any", "--data", "rows.jsonl", "--where", "text~(a+)+$")
@@ -337,10 +341,7 @@ class TestProgramsThatRunAway:
             "{% endif %}",
         ],
     )
-    def test_chat_template(
-        self, mindshare: Mindshare, llama: Path, template: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(limits, "SECONDS", 1.0)
+    def test_chat_template(self, mindshare: Mindshare, llama: Path, template: str) -> None:
         folder = Path(shutil.copytree(llama, "model"))
         (folder / "chat_template.jinja").write_text(template)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
