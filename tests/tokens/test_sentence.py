@@ -102,6 +102,7 @@ def test_the_same_sentence_for_ever():
 @LAW
 @given(st.integers(2, 80), st.integers(0, 10**9), st.lists(st.integers(1, 4), min_size=9))
 @example(7, 28055, [4, 2, 2, 2, 2, 2, 2, 2, 2])  # only small words make an odd number
+@example(2, 56, [1, 1, 1, 1, 1, 1, 3, 1, 1])  # a short word costs three, and long ones one
 def test_whatever_words_cost(more, seed, costs):
     """Words of prices that have nothing to do with their length; small ones cost 1."""
 

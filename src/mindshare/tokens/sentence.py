@@ -33,7 +33,13 @@ def random_sentence(n: int, *, count: Callable[[str], int], seed: int, like: str
     counts make the same sentence.
     """
     trial, words = _Trial(n, count, _space_around(like)), _Words(seed)
-    return trial.sentence(_exact(trial, words, _first_words(trial, words)))
+    start = _first_words(trial, words)
+    try:
+        found = _exact(trial, words, start)
+    except TokenError:  # words may cost what has nothing to do with their length
+        words.by_length = False
+        found = _exact(trial, words, start)
+    return trial.sentence(found)
 
 
 @dataclass
@@ -89,6 +95,7 @@ class _Words:
         self._random = random.Random(seed).random
         self._first: list[str] = []
         self.cost: dict[str, int] = {}
+        self.by_length = True  # what the others should cost; else one token each
 
     def first(self, number: int) -> list[str]:
         """The first words of the sentence; those of a longer one begin with them."""
@@ -105,6 +112,7 @@ class _Words:
 
         A small one where that is asked for, if any is as good.
         """
+        per_letter = per_letter if self.by_length else 0.0
         usual = per_letter * USUAL_LETTERS
         most = need if need <= 1.5 * usual else max(1, round(usual))
         by_cost: dict[int, list[str]] = {}
