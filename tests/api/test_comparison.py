@@ -77,7 +77,7 @@ def test_progress_names_the_model(folders: dict[str, Path], prompts: list[Prompt
 
 def survey(base: LoadedModel, prompts: list[Prompt], **parts: object) -> Survey:
     study = build_study(**{"classes": CLASSES, **parts})  # type: ignore[arg-type]
-    (found,), refused = survey_prompts(candidates(base, Loading()), prompts, study)
+    (found,), _, refused = survey_prompts(candidates(base, Loading()), prompts, study)
     assert refused == {}
     return found
 
@@ -156,7 +156,7 @@ def test_a_moved_system_message_is_said_once(base: LoadedModel) -> None:
     ]
     candidate = Candidate("tiny", base, Loading())
     vars(candidate)["tokenizer"] = ModelTokenizer(family("gemma-like"), "tiny", None, None)
-    (found,), _ = survey_prompts([candidate], prompts, build_insertion_study("/ *3"))
+    (found,), _, _ = survey_prompts([candidate], prompts, build_insertion_study("/ *3"))
     (note,) = found.notes
     assert "takes no system message" in note
     assert found.encoder.encode(prompts[0]).prompt.id == prompts[0].id

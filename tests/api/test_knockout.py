@@ -17,7 +17,7 @@ from mindshare.errors import ClassRuleError, PromptError, SelectionError
 from mindshare.facts import describe
 from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
-from mindshare.study import build_knockout_study
+from mindshare.study import RunFolder, build_knockout_study
 
 from ..figures.drawing import caption, drawn, words
 
@@ -137,6 +137,31 @@ def test_a_class_that_nobody_sees_is_told(base: LoadedModel) -> None:
     chart = knockout(base, text, classes=CLASSES, queries="span:head")
     assert any("see no token of class 'star'" in note for note in chart.notes)
     assert not np.array(chart.tables["summary"]["mean"].to_pylist()).any()
+
+
+@pytest.mark.parametrize("parts", [{}, {"how": "mean"}, {"screen": 2}])
+def test_prompts_that_cannot_be_measured_are_left_out(
+    base: LoadedModel, tmp_path: Path, parts: dict[str, Any]
+) -> None:
+    """As if they had not been there; the first of all is one of them."""
+    bad = [
+        Prompt.from_text("# ** no answer", id="none"),
+        Prompt.from_text("# ** " * 1_000, id="long", answer=" yes"),
+    ]
+    told: list[str] = []
+    asked: dict[str, Any] = {"classes": CLASSES, "heads": "each", **parts}
+    into = RunFolder(tmp_path / "run", bad_rows="skip")
+    some = [bad[0], *prompts(3), bad[1]]
+    found = knockout(base, some, **asked, into=into, tell=told.append)
+    alone = knockout(base, prompts(3), **asked)
+    assert told
+    assert found.tables.keys() == alone.tables.keys()
+    assert all(found.tables[name].equals(alone.tables[name]) for name in alone.tables)
+    (measurement,) = found.measurements.values()
+    assert len(measurement.provenance["prompts"]) == 3
+    assert any("Left out, 2 in all" in note for note in found.notes)
+    with pytest.raises(PromptError, match="has no answer"):
+        knockout(base, some, **asked, tell=told.append)
 
 
 @pytest.mark.parametrize(

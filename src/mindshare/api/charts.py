@@ -146,14 +146,25 @@ class Analysis(ABC):
         """Statistics over prompts, figures, notes and findings."""
 
 
-def run_analysis(analysis: Analysis, models: Any, prompts: Any, parts: Mapping[str, Any]) -> Chart:
-    """`parts`: those of `RunParts` are used, others are the analysis' own."""
+def run_analysis(
+    analysis: Analysis, models: Any, prompts: Any, parts: Mapping[str, Any], *, skip: bool = False
+) -> Chart:
+    """`parts`: those of `RunParts` are used, others are the analysis' own.
+
+    `skip`: prompts that can't be measured are left out though no run says so.
+    """
     chosen = candidates(models, parts.get("loading") or Loading())
     source = as_prompts(prompts, column=parts.get("column"))
     analysis.check(chosen, source)
     into = None if parts.get("into") is None else RunFolder.of(parts["into"])
     rest = {"progress": parts.get("progress"), "resampling": parts.get("resampling")}
-    return analysis.chart(compare(chosen, source, analysis.study, into=into, **rest))
+    skip = skip or skips(parts)
+    return analysis.chart(compare(chosen, source, analysis.study, into=into, skip=skip, **rest))
+
+
+def skips(parts: Mapping[str, Any]) -> bool:
+    """Whether the run among the parts leaves out prompts that can't be measured."""
+    return getattr(parts.get("into"), "bad_rows", "stop") == "skip"
 
 
 # ── charts of token classes ───────────────────────────────────────────────────────────────────────

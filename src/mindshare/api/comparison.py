@@ -181,16 +181,16 @@ def compare(
     *,
     progress: ModelProgress | None = None,
     into: RunFolder | None = None,
+    skip: bool = False,
     resampling: Resampling | None = None,
 ) -> Comparison:
-    """Each model's measurement; what `into` holds already is not measured again."""
+    """Each model's measurement; what `into` holds already is not measured again.
+
+    With `skip`, a prompt that some model can't take is left out.
+    """
     if into is not None:
         into.check(study.fixed_parts())
-    skip = into is not None and into.bad_rows == "skip"
-    surveys, refused = survey_prompts(candidates, prompts, study, skip=skip)
-    kept = ChosenPrompts(prompts, frozenset(refused)) if refused else prompts
-    if not len(kept):
-        raise PromptError("none of the prompts can be measured", next_step="see --bad-rows stop")
+    surveys, kept, refused = survey_prompts(candidates, prompts, study, skip=skip)
     notes: list[str] = []
     with ExitStack() as opened:
         run = None
@@ -320,11 +320,11 @@ def _examples(pieces: Mapping[str, int]) -> str:
 
 def survey_prompts(
     candidates: Sequence[Candidate], prompts: PromptSource, study: AnyStudy, *, skip: bool = False
-) -> tuple[list[Survey], dict[str, MindshareError]]:
+) -> tuple[list[Survey], PromptSource, dict[str, MindshareError]]:
     """Tokenise every prompt for each model; refuse what no chart should be made of.
 
     With `skip`, a prompt that some model can't take is returned with the reason instead, and left
-    out for all: differences are taken prompt by prompt.
+    out for all: differences are taken prompt by prompt. The prompts are those that are left.
     """
     for candidate in candidates:  # all of them, before a tokenizer has to be unpacked
         candidate.check(study)
@@ -342,7 +342,10 @@ def survey_prompts(
             survey.add(content)
     for survey in surveys:
         survey.check()
-    return surveys, refused
+    kept = ChosenPrompts(prompts, frozenset(refused)) if refused else prompts
+    if not len(kept):
+        raise PromptError("none of the prompts can be measured", next_step="see --bad-rows stop")
+    return surveys, kept, refused
 
 
 # ── what a reader of several models must know ─────────────────────────────────────────────────────

@@ -6,7 +6,8 @@ What a request will cost is told before any pass is made: see `cost`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice, product
@@ -23,10 +24,17 @@ from mindshare.api.charts import (
     as_drawn,
     chosen_look,
     run_analysis,
+    skips,
 )
-from mindshare.api.comparison import Comparison
+from mindshare.api.comparison import Comparison, survey_prompts
 from mindshare.attention.jobs import LOGITS
-from mindshare.errors import SelectionError, checked, require_all_known, require_known
+from mindshare.errors import (
+    MindshareError,
+    SelectionError,
+    checked,
+    require_all_known,
+    require_known,
+)
 from mindshare.facts.cells import charts_of
 from mindshare.facts.find import EFFECTS, claims, facts_of, largest_effects
 from mindshare.facts.sentences import sentence
@@ -63,6 +71,7 @@ if TYPE_CHECKING:
 
 _FINDINGS = 12  # sentences that are shown
 _ONCE = "before it, once for a kind of model, a check of how knock-outs go through it"
+_FIRST = 100  # prompts that are tried until the cost of one is known: they may all be bad
 
 
 class KnockoutParts(TypedDict, total=False):
@@ -126,13 +135,12 @@ def _means(models: Any, prompts: Any, parts: Mapping[str, Any]) -> dict[str, Any
             next_step="give one model at a time",
         )
     study = KnockoutAnalysis.of("delta_logprob", parts).study
-    chosen[0].check(study)
     source = as_prompts(prompts, column=parts.get("column"))
+    (survey,), kept, _ = survey_prompts(chosen, source, study, skip=skips(parts))
     sums: dict[int, Any] = {}
     counts: Any = 0
     with chosen[0].backend() as backend:
-        measurer = Measurer(PromptEncoder(chosen[0].tokenizer, study), backend)
-        for encoded, (result,) in measurer.results(source):
+        for encoded, (result,) in Measurer(survey.encoder, backend).results(kept):
             assert encoded.classed is not None
             has = encoded.classed.weights[:, :-1].any(0).astype(float)  # [class]
             counts = counts + has
@@ -156,7 +164,8 @@ def _screen_and_confirm(
     most = int(parts["screen"])
     asked = {name: value for name, value in parts.items() if name not in ("screen", "into")}
     screen = {**asked, "heads": parts.get("heads") or "each", "screen": True}
-    first = run_analysis(KnockoutAnalysis.of("first_order", screen), models, prompts, screen)
+    analysis = KnockoutAnalysis.of("first_order", screen)
+    first = run_analysis(analysis, models, prompts, screen, skip=skips(parts))
     places = largest_heads(first.tables["summary"], most)
     confirm = {k: v for k, v in parts.items() if k not in ("screen", "layers", "heads")}
     confirm |= {"heads": "each", "places": places}
@@ -225,8 +234,8 @@ class KnockoutAnalysis(Analysis):
         for model in models:
             model.check(self.study)
         if self.tell is not None:
-            for prompt in islice(prompts, 1):
-                self.tell(f"{cost(models[0], self.study, prompt)}; {_ONCE}")
+            for words in islice(_costs(models[0], self.study, prompts), 1):
+                self.tell(f"{words}; {_ONCE}")
 
     def chart(self, comparison: Comparison) -> Chart:
         effects, answers = comparison.tables("effects"), comparison.tables("answers")
@@ -363,6 +372,13 @@ def _blank(answers: Mapping[str, pa.Table]) -> list[str]:
 def _quoted(answer: str | None) -> str:
     """`" 7"`, line ends and the like as `\\n`"""
     return json.dumps(answer, ensure_ascii=False)
+
+
+def _costs(model: Candidate, study: KnockoutStudy, prompts: PromptSource) -> Iterator[str]:
+    """`cost` of the first prompts that can be measured; others are refused or left out later."""
+    for prompt in islice(prompts, _FIRST):
+        with suppress(MindshareError):
+            yield cost(model, study, prompt)
 
 
 def cost(model: Candidate, study: KnockoutStudy, prompt: Prompt) -> str:
