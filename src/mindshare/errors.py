@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import fields
 from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from functools import lru_cache, wraps
+from operator import index
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -264,10 +265,18 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is Any or getattr(hint, "_is_protocol", False):
         return True
     if hint in (int, float):
-        whole = hasattr(value, "__index__") and not isinstance(value, bool)  # numpy's, too
-        whole = whole and (hint is float or abs(value.__index__()) < 10**15)  # sums fit 64 bits
+        number = whole_number(value)
+        whole = number is not None and (hint is float or abs(number) < 10**15)  # sums fit 64 bits
         return whole or (hint is float and isinstance(value, float))
     return isinstance(value, hint) if isinstance(hint, type) and origin is None else True
+
+
+def whole_number(value: Any) -> int | None:
+    """A whole number of any kind, such as NumPy's, as Python's own; None: it is none."""
+    try:
+        return None if isinstance(value, bool) else index(value)
+    except TypeError:  # also of an array of several, which has an index and gives none
+        return None
 
 
 def _in_words(hint: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mindshare
@@ -15,6 +16,7 @@ from ..cli import tiny
 
 CLASSES = {"hash": "#"}
 WRONG: list[Any] = [3.5, True, b"x", object(), [object()], {"a": object()}]
+NUMBERS = ("layers", "heads", "near", "seed", "window", "screen")
 WORDS = {
     "measure": ("into", "progress", "heads", "layers", "measures", "classes", "column"),
     "shares": ("into", "progress", "heads", "like", "resampling", "width", "label", "top"),
@@ -51,6 +53,24 @@ def test_an_unknown_keyword_is_refused_by_its_name(name: str, base: mindshare.Lo
     given: dict[str, Any] = {} if name in ("insertion", "parts") else {"classes": CLASSES}
     with pytest.raises(MindshareError, match="layrs"):
         getattr(mindshare, name)(base, "a ## b", layrs=0, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("shares", {"classes": CLASSES, "layers": [0, 1], "near": 1}),
+        ("insertion", {"insert": "/ *3", "layers": [0, 1], "seed": 1, "heads": "0.0"}),
+        ("knockout", {"classes": CLASSES, "answer": "greedy", "heads": [0, 1], "screen": 2}),
+        ("knockout", {"classes": CLASSES, "answer": "greedy", "layers": [0, 1], "window": 2}),
+        ("parts", {"layers": [0, 1]}),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(
+    name: str, parts: dict[str, Any], base: mindshare.LoadedModel
+) -> None:
+    numbers = {k: np.array(v)[()] if k in NUMBERS else v for k, v in parts.items()}
+    found, usual = (getattr(mindshare, name)(base, "a ## b", **one) for one in (numbers, parts))
+    assert all(found.tables[table].equals(usual.tables[table]) for table in usual.tables)
 
 
 @pytest.mark.parametrize("path", [3, 3.5, None, ["a"], b"x"])

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mindshare.errors import ClassRuleError, MindshareError, SelectionError
 from mindshare.prompts import Insertion
-from mindshare.study import InsertionStudy, Study, build_insertion_study, build_study
+from mindshare.study import (
+    InsertionStudy,
+    Study,
+    build_insertion_study,
+    build_knockout_study,
+    build_study,
+)
 
 RUN = Insertion("///", "/ ×3")
 
@@ -64,6 +72,35 @@ def test_the_hash_is_of_everything_that_decides_the_numbers() -> None:
 def test_bad_definitions_are_refused(parts, error, words) -> None:
     with pytest.raises(error, match=words):
         build_study(**parts)
+
+
+@pytest.mark.parametrize(
+    ("build", "parts"),
+    [
+        (build_study, {"layers": [0, 1], "heads": 1, "near": 1, "chunk_tokens": 8}),
+        (
+            partial(build_insertion_study, "/ *2", at="random"),
+            {"layers": [0, 1], "near": 1, "chunk_tokens": 8, "seed": 3},
+        ),
+        (
+            partial(build_knockout_study, classes={"hash": "#"}),
+            {"layers": [0, 1], "heads": [0, 1], "window": 2},
+        ),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(build: Any, parts: dict[str, Any]) -> None:
+    """An array, a list of its scalars, a scalar: the same study, with the same hash."""
+    arrays = {name: np.array(value)[()] for name, value in parts.items()}
+    lists = {name: list(x) if x.ndim else x for name, x in arrays.items()}
+    for given in (arrays, lists):
+        assert build(**given) == build(**parts)
+        assert build(**given).hash == build(**parts).hash
+
+
+@pytest.mark.parametrize("layers", ["mean", "first", [], [True], [0.5], np.array([0.5])])
+def test_layers_of_an_insertion_are_whole_numbers(layers: Any) -> None:
+    with pytest.raises(SelectionError, match="layer"):
+        build_insertion_study("/ *2", layers=layers)
 
 
 def test_a_study_survives_being_written_down() -> None:

@@ -108,12 +108,9 @@ def insertion(
     # `__annotations__` holds a TypedDict's inherited keys, too.
     require_all_known(parts, InsertionParts.__annotations__, "part of an insertion")
     given, like = liked({"insert": insert, **parts}, "insertion")
-    insert, layers = given.pop("insert") or "/ *55", given.get("layers")
-    fields = ("against", "at", "seed", "queries", "near", "chunk_tokens")
+    fields = ("against", "at", "seed", "layers", "queries", "near", "chunk_tokens")
     definition: dict[str, Any] = {n: v for n, v in given.items() if n in fields}
-    study = build_insertion_study(
-        insert, layers=None if layers is None else tuple(layers), **definition
-    )
+    study = build_insertion_study(given.pop("insert") or "/ *55", **definition)
     analysis = InsertionAnalysis(study, cast("InsertionParts", given), like)
     return run_analysis(analysis, models, prompts, given)
 

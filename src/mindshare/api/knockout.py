@@ -162,8 +162,9 @@ def _screen_and_confirm(
     The screen is quick and stays in memory; a run keeps the knock-outs.
     """
     most = int(parts["screen"])
-    asked = {name: value for name, value in parts.items() if name not in ("screen", "into")}
-    screen = {**asked, "heads": parts.get("heads") or "each", "screen": True}
+    dropped = ("screen", "into")
+    asked = {k: v for k, v in parts.items() if k not in dropped and v is not None}
+    screen = {"heads": "each", **asked, "screen": True}
     analysis = KnockoutAnalysis.of("first_order", screen)
     first = run_analysis(analysis, models, prompts, screen, skip=skips(parts))
     places = largest_heads(first.tables["summary"], most)

@@ -158,12 +158,11 @@ def _study(found: DividedPrompt, how: PartsDefinition) -> Study:
         return sum(range_[-1] - range_[-2] for range_ in spans[name])
 
     rules = {FIRST: "first"} | {name: f"span:{name}" for name in sorted(spans, key=length)}
-    layers, queries = how.get("layers"), how.get("queries", "last")
     study = build_study(
         classes=rules,
         measures=["mass", "received"],
-        layers=None if layers == "mean" else layers,
-        queries=queries,
+        layers=how.get("layers"),
+        queries=how.get("queries", "last"),
         chunk_tokens=how.get("chunk_tokens"),
         near=-1,  # what the queries give themselves counts as in their masses
     )

@@ -24,7 +24,13 @@ from mindshare.attention.jobs import (
     check_chunk,
     check_near,
 )
-from mindshare.errors import SelectionError, nearest, require_all_known, require_types
+from mindshare.errors import (
+    SelectionError,
+    nearest,
+    require_all_known,
+    require_types,
+    whole_number,
+)
 from mindshare.measures import MEASURES
 from mindshare.naming import WITHOUT
 from mindshare.prompts import Insertion, parse_insertions
@@ -303,6 +309,7 @@ def build_study(
     require_all_known(rest, StudyParts.__annotations__, "part of a study")
     chosen_layers, mean_layers = _selection(layers, "layers")
     chosen_heads, mean_heads = _selection(heads, "heads")
+    rest = _plain(rest)
     return Study(
         **_classes(classes, policy),
         measures=_words(measures, "measures") if measures is not None else Study.measures,
@@ -334,9 +341,11 @@ def build_knockout_study(
         rest["greedy_tokens"] = int(tokens)
     if isinstance(heads, str) and "." in heads:
         rest["places"], heads = parse_heads(heads), None
-    each = heads not in (None, "together")
+    word = heads if isinstance(heads, str) else ""  # an array is compared number by number
+    each = heads is not None and word != "together"
     chosen_layers, mean_layers = _selection(layers, "layers")
-    chosen_heads, mean_heads = _selection(None if heads in ("each", "together") else heads, "heads")
+    every = word in ("each", "together")
+    chosen_heads, mean_heads = _selection(None if every else heads, "heads")
     if mean_layers or mean_heads:
         raise SelectionError(
             "a mean can't be knocked out", allowed="numbers, 'all'; heads: together, each"
@@ -354,7 +363,7 @@ def build_knockout_study(
         layers=chosen_layers,
         heads=chosen_heads,
         each=each,
-        **rest,
+        **_plain(rest),
     )
 
 
@@ -387,12 +396,18 @@ def build_insertion_study(
     against: str | None = None,
     at: str | Sequence[str] = "between",
     seed: int = 0,
+    layers: int | Iterable[int] | str | None = None,
     **rest: Any,
 ) -> InsertionStudy:
     """From what people write: '/ *55', ['/ *10,25', 'he *25'], 'random-sentence', 'start'."""
-    insertions = parse_insertions(insert, places=at, seed=seed)
+    insertions = parse_insertions(insert, places=at, **_plain({"seed": seed}))
     others = () if against is None else tuple(_against(against, insertions))
-    return InsertionStudy(tuple(insertions), others, **rest)
+    chosen, mean = _selection(layers, "layers")
+    if mean:
+        raise SelectionError(
+            "every layer is looked at by itself", allowed="numbers, or 'all', e.g. layers=[0, 5]"
+        )
+    return InsertionStudy(tuple(insertions), others, layers=chosen, **_plain(rest))
 
 
 def _against(text: str, insertions: Sequence[Insertion]) -> Iterator[Insertion]:
@@ -427,16 +442,22 @@ def _selection(
     given: int | Iterable[int] | str | None, axis: str
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
     """(chosen numbers or None for all, the axis if it is averaged over)"""
-    if given is None or given == "all":
+    if given is None:
         return None, ()
-    if given == "mean":
-        return None, (axis,)
     if isinstance(given, str):
+        if given in ("all", "mean"):
+            return None, (axis,) if given == "mean" else ()
         raise SelectionError(
             f"{axis}={given!r} can't be read",
             allowed=f"numbers, 'all' or 'mean', e.g. {axis}=[0, 5]",
         )
-    numbers = tuple(given) if isinstance(given, Iterable) else (given,)
-    if not all(isinstance(n, int) for n in numbers) or not numbers:
+    numbers = [whole_number(n) for n in (given if isinstance(given, Iterable) else (given,))]
+    if not numbers or any(n is None for n in numbers):
         raise SelectionError(f"{axis}={given!r} can't be read", allowed="whole numbers from 0")
-    return tuple(dict.fromkeys(numbers)), ()
+    return tuple(dict.fromkeys(n for n in numbers if n is not None)), ()
+
+
+def _plain(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same parts, whole numbers as Python's own: a study is written as JSON."""
+    plain = {name: whole_number(value) for name, value in parts.items()}
+    return {name: value if plain[name] is None else plain[name] for name, value in parts.items()}
