@@ -40,17 +40,16 @@ def opened(what: Sequence[Any], *, memory: int | None = None, keep: Path | None 
 
 def _candidates(models: Sequence[Any]) -> list[Candidate]:
     """Labelled, and refused where their files say that they can't be measured."""
-    from mindshare.api.candidates import Loading, candidates, label_of
+    from mindshare.api.candidates import Loading, candidates, label_of, named
 
-    named: dict[str, Any] = {}
+    by_label: dict[str, Any] = {}
     for one in models:
-        label, equals, reference = str(one).partition("=")
-        if not isinstance(one, str) or not equals or "/" in label or os.path.exists(one):
-            label, reference = label_of(one), one
-        if label in named:
+        label, reference = named(one) if isinstance(one, str) else (None, one)
+        label = label or label_of(reference)
+        if label in by_label:
             raise SelectionError(f"two models are called {label!r}", next_step="write NAME=MODEL")
-        named[label] = reference
-    found = candidates(named, Loading(progress=False))
+        by_label[label] = reference
+    found = candidates(by_label, Loading(progress=False))
     for one in found:
         one.facts  # noqa: B018
     return found

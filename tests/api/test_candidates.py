@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mindshare.api.candidates import Loading, candidates
+from mindshare.api.candidates import Loading, candidates, named
 from mindshare.errors import SelectionError
 from mindshare.models import LoadedModel
 from mindshare.study import LocalBackend
@@ -31,6 +31,20 @@ def test_a_name_that_files_cannot_have_is_refused(name: str, problem: str) -> No
     for models in ({name: "smollm2"}, f"folder/{name}"):
         with pytest.raises(SelectionError, match=problem):
             candidates(models, Loading())
+
+
+def test_a_name_stands_before_what_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert named("A=org/model") == ("A", "org/model")
+    assert named(" A = x=3") == ("A", " x=3")
+    for text in ("model", "=x", "A=", " =x", "runs/lr=3", r"runs\lr=3"):
+        assert named(text) == (None, text)
+    assert named("lr=3") == ("lr", "3")
+    (tmp_path / "lr=3").mkdir()
+    assert named("lr=3") == (None, "lr=3")
+    assert named("lr=3", tmp_path / "elsewhere") == ("lr", "3")
 
 
 def test_no_model_is_refused() -> None:

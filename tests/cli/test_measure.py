@@ -326,6 +326,8 @@ def test_names_are_read_and_paths_with_an_equals_sign_are_not_names() -> None:
     assert labelled(["smollm2", "org/name"]) == ["smollm2", "org/name"]
     assert labelled(["Base=smollm2", "org/x"]) == {"Base": "smollm2", "x": "org/x"}
     assert labelled(["runs/lr=3/model"]) == ["runs/lr=3/model"]
+    Path("lr=3").mkdir()
+    assert labelled(["lr=3", "A=b"]) == {"lr=3": "lr=3", "A": "b"}
 
 
 def test_two_models_of_one_name_are_refused(mindshare: Mindshare, llama: Path) -> None:
@@ -542,6 +544,20 @@ def test_parts_of_wordings_and_the_same_from_its_study_file(
     again = mindshare("run", "out/study.toml", "--out", "again")
     assert again.code == 0, again.err
     assert pq.read_table("again/summary.parquet").equals(pq.read_table("out/summary.parquet"))
+
+
+def test_names_of_wordings_stand_in_a_study_file_of_another_folder(
+    mindshare: Mindshare, llama: Path
+) -> None:
+    folder = Path("studies")
+    folder.mkdir()
+    (folder / "a.txt").write_text("Task: a ##\nQuestion: **")
+    (folder / "b=2.txt").write_text("Task: b #\nQuestion: *")
+    lines = ("command = 'parts'", f"models = ['{llama}']", "file = ['A=a.txt', 'b=2.txt']")
+    (folder / "study.toml").write_text("\n".join(lines))
+    ran = mindshare("run", folder / "study.toml", "--out", "out")
+    assert ran.code == 0, ran.err
+    assert {"text_A.png", "text_b-2.png"} <= {p.name for p in Path("out").iterdir()}
 
 
 @pytest.mark.parametrize("given", [(), ("--text", "a", "--data", "rows.jsonl")])

@@ -6,6 +6,7 @@ than a measurement of one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -102,6 +103,18 @@ def candidates(models: Any, loading: Loading) -> list[Candidate]:
         ready = model if isinstance(model, (str, Path, LoadedModel)) else wrap(model)
         results.append(Candidate(distinct, ready, loading))
     return results
+
+
+def named(text: str, folder: str | Path = "") -> tuple[str | None, str]:
+    """`Phys=smollm2-phys` → the name and what it names; None: no name is given.
+
+    What is there (seen from `folder`) is no name: runs/lr=3, or lr=3 itself.
+    """
+    label, equals, reference = text.partition("=")
+    is_name = equals and label.strip() and reference and not {"/", "\\"} & set(label)
+    if not is_name or os.path.exists(Path(folder, text)):
+        return None, text
+    return label.strip(), reference
 
 
 def label_of(model: Any) -> str:

@@ -142,9 +142,18 @@ class Option:
         if self.type in (int, bool):
             return value
         texts = [str(part) for part in parts]
-        if self.path:  # standard input and datasets of the hub are no paths
-            texts = [t if t == "-" or t.startswith("hf:") else str(file.parent / t) for t in texts]
+        if self.path:
+            texts = [self._beside(text, file.parent) for text in texts]
         return tuple(texts) if self.several else self.type(",".join(texts))
+
+    def _beside(self, text: str, folder: Path) -> str:
+        """A path of a study file; standard input and datasets of the hub are none."""
+        from mindshare.api.candidates import named
+
+        if text == "-" or text.startswith("hf:"):
+            return text
+        label, path = named(text, folder) if self.several else (None, text)  # several have names
+        return f"{label}={folder / path}" if label else str(folder / path)
 
     def _fits(self, part: Any) -> bool:
         if self.type is bool or isinstance(part, bool):

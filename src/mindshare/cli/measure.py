@@ -7,7 +7,6 @@ A command names its option groups and the function that computes; `PreparedRun` 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from mindshare.study import Measurement, PromptSource, RunFolder, Study
 
 _FINDINGS, _TABLES = 8, 8  # of a chart that are printed one by one
-_LABELLED = re.compile(r"(?P<label>[^=/\\]+)=(?P<model>.+)")
 
 
 @command(SourceOptions, MeasureStudy, MeasureOptions)
@@ -265,15 +263,12 @@ def _draw_chart(draw: Callable[..., Chart], options: ChartOptions, **extra: Any)
 
 def labelled(models: Sequence[str]) -> list[str] | dict[str, str]:
     """`Phys=smollm2-phys` names a model; models without a name are called by their reference."""
-    from mindshare.api.candidates import label_of
+    from mindshare.api.candidates import label_of, named
 
-    matches = [_LABELLED.fullmatch(text) for text in models]
-    if not any(matches):
+    read = [named(text) for text in models]
+    if not any(label for label, _ in read):
         return list(models)
-    pairs = [
-        (match["label"].strip(), match["model"]) if match else (label_of(text), text)
-        for match, text in zip(matches, models, strict=True)
-    ]
+    pairs = [(label or label_of(model), model) for label, model in read]
     names = [label for label, _ in pairs]
     for name in names:
         if names.count(name) > 1:

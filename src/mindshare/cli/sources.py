@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -190,10 +189,10 @@ class PartsSource(GivenSource, panel="The prompt, or several wordings of it", ro
 
 def _labelled(given: str) -> tuple[str, Path]:
     """`A=a.json` → A and the path; without a name, that of the file."""
-    label, equals, path = given.partition("=")
-    if equals and "/" not in label and not os.path.exists(given):
-        return label.strip(), Path(path)
-    return Path(given).stem, Path(given)
+    from mindshare.api.candidates import named
+
+    label, path = named(given)
+    return label or Path(path).stem, Path(path)
 
 
 class InsertSource(SourceOptions, panel=SOURCE, role="prompts"):
