@@ -15,8 +15,8 @@ from mindshare.attention.jobs import Job, Request, pack, unpack
 from mindshare.errors import ExactnessError, OutputError, PromptError
 from mindshare.models import LoadedModel
 from mindshare.prompts import Prompt
-from mindshare.store import RunReader, run_status
-from mindshare.study import LocalBackend, RunFolder
+from mindshare.store import Progress, ProgressNumbers, RunReader, run_status
+from mindshare.study import LocalBackend, RunFolder, build_insertion_study
 
 CLASSES = {"hash": "#", "star": "*"}
 TEXTS = [f"{n}: " + "## ** x"[n % 5 :] * (1 + n % 3) for n in range(12)]
@@ -153,6 +153,32 @@ def test_a_prompt_that_cannot_be_measured_stops_the_run_or_is_noted(
     counts, (failure,) = status.total, status.failures
     assert (counts.done, counts.failed, counts.waiting) == (3, 1, 0)
     assert (failure.label, failure.prompt) == ("tiny-llama", "long")
+
+
+@pytest.mark.parametrize("kind", ["chart", "insertion chart", "tables", "insertion tables"])
+def test_counts_with_prompts_left_out_end_at_the_total(
+    llama: LoadedModel, tmp_path: Path, kind: str
+) -> None:
+    """Those of the progress and of the status, also of a second call."""
+    long = [Prompt.from_text("x" * 400 + name, id=name) for name in "ab"]
+    texts, seen = [TEXTS[0], *long, *TEXTS[1:4]], list[ProgressNumbers]()
+    into = RunFolder(tmp_path / "run", bad_rows="skip", progress=Progress(seen.append))
+    study = build_insertion_study("/ *3") if "insertion" in kind else None
+    several = 2 if "chart" in kind else 1
+    for _ in range(2):
+        seen.clear()
+        if study is None and several == 1:
+            measured(llama, texts, into)
+        elif study is not None and several == 1:
+            mindshare.measure(llama, texts, study=study, into=into)
+        elif study is None:
+            mindshare.shares({"a": llama, "b": llama}, texts, classes={"hash": "#"}, into=into)
+        else:
+            mindshare.insertion({"a": llama, "b": llama}, texts, insert="/ *3", into=into)
+        status, last = run_status(tmp_path / "run"), seen[-1]
+        done = 4 * several * (1 if study is None else study.passes)
+        assert (last.done, last.failed, last.total) == (done, 2, done + 2)
+        assert (status.total.done, status.total.failed, status.total.waiting) == (done, 2, 0)
 
 
 def test_nothing_but_bad_prompts(llama: LoadedModel, tmp_path: Path) -> None:

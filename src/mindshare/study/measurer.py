@@ -106,6 +106,7 @@ class Measurer:
         unread = iter(prompts)
         windows = iter(lambda: self._encode(list(islice(unread, size))), _Window())
         for window in _ahead(windows):
+            total -= len(window.refused) * (self.study.passes - 1)  # what is refused counts as one
             done = self._compute(window, done, total)
             items = [job.item for prompt in window.prompts for job in prompt.jobs]
             results = self.store.read(items, self.study.chosen_layers)
@@ -134,7 +135,7 @@ class Measurer:
             for name, job in zip(encoded.names, encoded.jobs, strict=True)
         }
         missing = self.store.missing(window.prompts, self.study.chosen_layers)
-        after = done + (len(window.prompts) + len(window.refused)) * self.study.passes
+        after = done + len(window.prompts) * self.study.passes + len(window.refused)
         done = after - len(missing)
         self._report(done, total)
         # Items that lack the same layers go together; usually all of them do, or none.

@@ -72,8 +72,10 @@ class RunFolder:
         unread = list(dict.fromkeys(bad))
         store = RunWriter.open(self.folder, study.fixed_parts(), replace=self.replace)
         passes = {k: (len(some) - len(refused)) * study.passes for k, some in prompts.items()}
-        store.expect(passes | {first: passes[first] + len(refused) + len(unread)})
-        run = OpenRun(store, self, len(prompts), unread)
+        # Of each that is refused, now or later, all passes but one are taken off again.
+        others = len(refused) * study.passes + len(unread)
+        store.expect(passes | {first: passes[first] + others})
+        run = OpenRun(*(store, self, len(prompts), unread), passes=study.passes, known=len(refused))
         run.tell_added_layers(prompts, study.chosen_layers)
         for prompt in prompts[first] if refused else ():
             if prompt.id in refused:
@@ -89,6 +91,8 @@ class OpenRun:
     into: RunFolder
     models: int
     unread: Sequence[tuple[str, str]]  # rows of the data that gave no prompt: place, reason
+    passes: int = 1  # of a prompt
+    known: int = 0  # prompts that were refused before any pass was made
     by_model: dict[str, RunResults] = field(default_factory=dict)
     done: dict[str, int] = field(default_factory=dict)  # passes, by model
 
@@ -121,7 +125,9 @@ class OpenRun:
         """The results of one model."""
         if label not in self.by_model:
             first = not self.by_model
-            self.by_model[label] = RunResults(self.store, label, self.into.bad_rows)
+            self.by_model[label] = RunResults(
+                self.store, label, self.into.bad_rows, passes=self.passes
+            )
             if first and self.unread:  # whatever the model, these rows are nobody's
                 self.by_model[label].leave_out(self.unread)
         return self.by_model[label]
@@ -134,9 +140,10 @@ class OpenRun:
             if self.into.progress is not None:
                 failed = sum(len(one.failed) for one in self.by_model.values())
                 unread = len(self.unread)
+                # What was refused beforehand is no part of the models' own counts.
                 self.into.progress.update(
-                    sum(self.done.values()) - failed,
-                    self.models * total + unread,
+                    sum(self.done.values()) - (failed - self.known),
+                    self.models * total + self.known + unread,
                     tokens=sum(one.tokens for one in self.by_model.values()),
                     failed=failed + unread,
                 )
@@ -165,8 +172,8 @@ class RunResults:
     A prompt that can't be measured stops the run, or is noted and left out.
     """
 
-    def __init__(self, store: RunWriter, label: str, bad: BadRows) -> None:
-        self.store, self.label, self.bad = store, label, bad
+    def __init__(self, store: RunWriter, label: str, bad: BadRows, *, passes: int = 1) -> None:
+        self.store, self.label, self.bad, self.passes = store, label, bad, passes
         self.tokens = 0
         self.failed: dict[str, str] = {}  # prompt → reason
         self._planned, self._begun = 0, False
@@ -226,6 +233,10 @@ class RunResults:
         reason = first_line(error)
         self._fail([(prompt.id, prompt.place, reason)])
         self.failed[prompt.id] = reason
+        if self.passes > 1:  # it counts as one
+            expected = self.store.expected
+            less = expected.get(self.label, 0) - (self.passes - 1)
+            self.store.expect(expected | {self.label: less})
 
     def leave_out(self, unread: Sequence[tuple[str, str]]) -> None:
         """Rows that gave no prompt: planned and failed, so that they never vanish."""
