@@ -64,6 +64,19 @@ def test_weights_that_are_not_what_the_model_applies_are_refused(cache) -> None:
     assert not (cache / "verdicts").exists()
 
 
+def test_a_matrix_that_is_no_number_is_refused_in_whatever_layer(cache, monkeypatch) -> None:
+    matrices = checks.eager_matrices
+
+    def damaged(*args):
+        found = matrices(*args)
+        return found | {1: torch.full_like(found[1], float("nan"))}
+
+    monkeypatch.setattr(checks, "eager_matrices", damaged)
+    with pytest.raises(ExactnessError, match="differ from this model's own eager attention"):
+        checks.verify(tiny.llama())
+    assert not (cache / "verdicts").exists()
+
+
 def test_a_pass_of_another_thread_is_refused_while_a_model_is_checked(monkeypatch) -> None:
     """Its matrices would be taken for those of the check, and it would run with eager attention."""
     model = tiny.llama()
