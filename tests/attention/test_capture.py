@@ -162,6 +162,9 @@ def test_what_is_no_tensor_of_token_ids_is_refused(model, given: object) -> None
         capture(model, given, tiny.partition(2), options=UNCHECKED)
     with pytest.raises(PromptError, match="key_weights is"):
         capture(model, tiny.ids(2), "weights", options=UNCHECKED)
+    for name in ("attention_mask", "query_weights"):
+        with pytest.raises(PromptError, match=f"{name} is"):
+            capture(model, tiny.ids(2), tiny.partition(2), **{name: "ab"}, options=UNCHECKED)
 
 
 def test_numbers_in_lists_and_arrays_are_token_ids(model) -> None:
@@ -171,3 +174,15 @@ def test_numbers_in_lists_and_arrays_are_token_ids(model) -> None:
         for given in (ids, ids.tolist(), ids.numpy())
     ]
     assert all(one.equal(found[0]) for one in found)
+
+
+@pytest.mark.parametrize("name", ["attention_mask", "query_weights"])
+def test_numbers_in_lists_and_arrays_are_masks_and_weights(model, name: str) -> None:
+    weights = torch.tensor([1] * 7 + [0] * 3)
+    ids, columns = tiny.ids(10), tiny.partition(10)
+    found = [
+        capture(model, ids, columns, **{name: given}, options=UNCHECKED).received[1]
+        for given in (weights, weights.tolist(), weights.numpy())
+    ]
+    assert all(one.equal(found[0]) for one in found)
+    assert not found[0].equal(capture(model, ids, columns, options=UNCHECKED).received[1])

@@ -200,13 +200,14 @@ def _require_known(model: torch.nn.Module, ids: torch.Tensor) -> None:
         )
 
 
-def _valid(attention_mask: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor:
+def _valid(attention_mask: Any, ids: torch.Tensor) -> torch.Tensor:
     if attention_mask is None:
         return torch.ones(ids.shape, dtype=torch.bool)
-    mask = attention_mask[None] if attention_mask.dim() == 1 else attention_mask
+    given = _tensor(attention_mask, "attention_mask")
+    mask = given[None] if given.dim() == 1 else given
     if mask.shape != ids.shape or not bool(((mask == 0) | (mask == 1)).all()):
         raise SelectionError(
-            f"attention_mask has shape {tuple(attention_mask.shape)} or values other than 0 and 1; "
+            f"attention_mask has shape {tuple(given.shape)} or values other than 0 and 1; "
             "packed sequences and ready-made 4D masks can't be measured token by token",
             allowed=f"0 or 1 for each of the {tuple(ids.shape)} tokens",
             next_step="give each sequence a row of its own, padded on the right",
@@ -216,13 +217,14 @@ def _valid(attention_mask: torch.Tensor | None, ids: torch.Tensor) -> torch.Tens
     return mask.bool().cpu()
 
 
-def _query_weights(weights: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor | None:
+def _query_weights(weights: Any, ids: torch.Tensor) -> torch.Tensor | None:
     if weights is None:
         return None
-    rows = weights[None] if weights.dim() == 1 else weights
+    given = _tensor(weights, "query_weights").cpu()  # beside `valid`
+    rows = given[None] if given.dim() == 1 else given
     if rows.dim() != 2 or rows.shape[1] != ids.shape[1] or len(rows) not in (1, len(ids)):
         raise SelectionError(
-            f"query_weights has shape {tuple(weights.shape)} for input_ids {tuple(ids.shape)}",
+            f"query_weights has shape {tuple(given.shape)} for input_ids {tuple(ids.shape)}",
             allowed="[token] or [batch, token]",
         )
     if not bool((rows >= 0).all()):
