@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindshare.cli.sources import SourceOptions
 from mindshare.errors import PromptError
-from mindshare.prompts import parse_columns
-from mindshare.prompts.columns import choose_columns, parse_filter
+from mindshare.prompts import DataSource, parse_columns
+from mindshare.prompts.columns import PARTS, choose_columns, parse_filter
+from mindshare.prompts.given import as_prompts
+from mindshare.prompts.rows import ROW_FORM
 
 
 def chosen(mapping, known, **options):
@@ -34,6 +39,15 @@ def test_mappings_as_they_are_written():
 def test_what_is_no_mapping(written, message):
     with pytest.raises(PromptError, match=message):
         parse_columns(written)
+
+
+def test_every_list_of_columns_names_every_part():
+    docs = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    (of_docs,) = [line for line in docs.splitlines() if "--column PART=COLUMN" in line]
+    of_cli = SourceOptions.options["column"].help
+    for words in (ROW_FORM, as_prompts.__doc__, DataSource.__doc__, of_cli, of_docs):
+        assert words is not None
+        assert set(PARTS) <= set(re.findall(r"\w+", words)), words
 
 
 def test_columns_are_those_of_these_names():

@@ -60,8 +60,8 @@ class SourceOptions(GivenSource, panel=SOURCE, role="prompts"):
     column: tuple[str, ...] = option(
         (),
         "Which column of --data is what, repeatable: prompt (or text, messages), spans, id, "
-        "answer, group; PART= for none. Rows of one group are resampled together. (default: "
-        "columns of these names)",
+        "answer, choices, group; PART= for none. Rows of one group are resampled together. "
+        "(default: columns of these names)",
         metavar="PART=COLUMN",
     )
     where: tuple[str, ...] = option(

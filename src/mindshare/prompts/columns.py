@@ -1,4 +1,4 @@
-"""Which column is the prompt, its spans, id, answer and group; and which rows are wanted.
+"""Which column is the prompt, its spans, id, answer, choices and group; which rows are wanted.
 
 Without a mapping the columns are those of these names; `text`, `messages` and `prompt` are three
 names for the content, of which a row has one. A filter such as `level>=3` tests a row's values:
@@ -19,10 +19,9 @@ from typing import Any
 from mindshare.errors import PromptError, nearest, some
 from mindshare.limits import are_matches, is_match, pattern_problem
 from mindshare.prompts.prompt import Prompt
-from mindshare.prompts.rows import LONGEST_CELL, Row, parsed
+from mindshare.prompts.rows import DETAILS, LONGEST_CELL, Row, parsed
 
 CONTENT = ("text", "messages", "prompt")
-DETAILS = ("spans", "id", "answer", "choices", "group")
 PARTS = (*CONTENT, *DETAILS)
 MAPPING_FORM = f"PART=COLUMN, where PART is one of {', '.join(PARTS)}; PART= for none"
 FILTER_FORM = "COLUMN=VALUE, or with !=, <, <=, >, >=, or ~ and a regular expression"

@@ -64,7 +64,7 @@ def as_prompts(prompts: Any, *, column: Column = None) -> PromptSource:
     """One or several prompts from what people pass, or a data source; ids are unique.
 
     `column` names the column of a table or file that holds the prompt, or maps the parts of a
-    prompt (prompt, text, messages, spans, id, answer, group) to columns.
+    prompt (prompt, text, messages, spans, id, answer, choices, group) to columns.
     """
     rows = table_rows(prompts)
     if rows is not None or isinstance(prompts, PathLike):

@@ -36,7 +36,8 @@ PARQUET = b"PAR1"  # first bytes of a Parquet file
 LONGEST_LINE = 64 << 20  # bytes: a longer one is no prompt, and must not fill the memory
 LARGEST_ARRAY = 256 << 20  # bytes
 LONGEST_CELL = 1 << 24  # characters; Python's own limit, 131,072, is less than a long prompt
-ROW_FORM = "one of text, messages or prompt; optional id, spans, answer, group"
+DETAILS = ("spans", "id", "answer", "choices", "group")  # of a prompt, beside its content
+ROW_FORM = f"one of text, messages or prompt; optional {', '.join(DETAILS)}"
 HEADER_FORM = "a first line with a name for each column"
 _OTHER_FORMAT = (
     "if this is another format than JSON Lines, say which: --format csv, tsv, text or json; if "

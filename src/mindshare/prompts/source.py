@@ -21,7 +21,6 @@ import numpy as np
 
 from mindshare.errors import PromptError, nearest
 from mindshare.prompts.columns import (
-    DETAILS,
     Columns,
     Filter,
     choose_columns,
@@ -32,7 +31,7 @@ from mindshare.prompts.columns import (
 )
 from mindshare.prompts.formats import AUTO, open_rows
 from mindshare.prompts.prompt import Prompt
-from mindshare.prompts.rows import Row, Rows, decoded, file_content, parsed
+from mindshare.prompts.rows import DETAILS, Row, Rows, decoded, file_content, parsed
 
 STOP, SKIP = BAD_ROWS = ("stop", "skip")
 # Of a sample: drawn once; of a larger one the numbers, and it is read again.
@@ -55,9 +54,9 @@ class BadRow(NamedTuple):
 class DataSource:
     """Where prompts are (a path, '-' for standard input, hf:owner/name:split), and which to take.
 
-    `columns` maps parts of a prompt (prompt, text, messages, spans, id, answer, group) to columns.
-    `filters` must all hold. `sample` rows are drawn of those that pass them: the ones with the
-    smallest hashes of `sample_seed` and row number, in file order. `limit`: the first of these;
+    `columns` maps parts of a prompt (prompt, text, messages, spans, id, answer, choices, group) to
+    columns. `filters` must all hold. `sample` rows are drawn of those that pass them: the ones with
+    the smallest hashes of `sample_seed` and row number, in file order. `limit`: the first of these;
     without a sample, what follows them is not read. `bad_rows`: stop there, or skip and list them.
     """
 
