@@ -41,6 +41,7 @@ def opened(what: Sequence[Any], *, memory: int | None = None, keep: Path | None 
 def _candidates(models: Sequence[Any]) -> list[Candidate]:
     """Labelled, and refused where their files say that they can't be measured."""
     from mindshare.api.candidates import Loading, candidates, label_of, named
+    from mindshare.study import Study
 
     by_label: dict[str, Any] = {}
     for one in models:
@@ -51,7 +52,7 @@ def _candidates(models: Sequence[Any]) -> list[Candidate]:
         by_label[label] = reference
     found = candidates(by_label, Loading(progress=False))
     for one in found:
-        one.facts  # noqa: B018
+        one.check(Study())
     return found
 
 

@@ -65,6 +65,13 @@ def test_sinks_softcap_and_latent_keys() -> None:
     assert facts_of("deepseek_v3").head_dim == 128 + 64
 
 
+def test_layers_may_differ_in_their_heads() -> None:
+    heads = [4, 2, 4]
+    facts = facts_of("laguna", num_hidden_layers=3, num_attention_heads_per_layer=heads)
+    assert (facts.heads, facts.heads_by_layer) == (4, (4, 2, 4))
+    assert facts_of("laguna", num_hidden_layers=3).heads_by_layer == ()
+
+
 def test_a_composite_config_speaks_for_its_text_model() -> None:
     facts = facts_of("gemma3", text_config={"num_hidden_layers": 6, "sliding_window": 256})
     assert (facts.model_type, facts.layers) == ("gemma3", 6)

@@ -11,10 +11,17 @@ import pytest
 import torch
 
 import mindshare
-from mindshare.errors import ExactnessError, PromptError, SelectionError, TokenError
+from mindshare.errors import (
+    ExactnessError,
+    PromptError,
+    SelectionError,
+    TokenError,
+    UnsupportedModelError,
+)
 from mindshare.models import LoadedModel
 from mindshare.prompts import DataSource, Prompt
-from tests.attention.tiny import eager_attentions, gpt_oss
+from mindshare.study import build_insertion_study
+from tests.attention.tiny import SMALL, eager_attentions, gpt_oss, sharpen
 from tests.models import tiny
 
 TEXT = "ab ##\n** #a b"
@@ -275,3 +282,43 @@ def test_the_same_text_twice_is_computed_once_in_a_window(llama: LoadedModel) ->
     )
     assert asked == [1, 2]
     assert found.prompts["prompt"].to_pylist() == ["a", "b"]
+
+
+@pytest.fixture(scope="module")
+def uneven() -> LoadedModel:
+    """Layers of 4, 2 and 4 heads."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    settings = {
+        **SMALL,
+        "vocab_size": tiny.VOCABULARY_SIZE,
+        "num_attention_heads_per_layer": [4, 2, 4],
+        "layer_types": ["full_attention"] * 3,
+        "mlp_layer_types": ["dense"] * 3,
+    }
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model("laguna", **settings))
+    return mindshare.wrap(sharpen(model), tiny.tokenizer(), name="uneven")
+
+
+def test_layers_of_different_numbers_of_heads_are_refused_together(uneven: LoadedModel) -> None:
+    study = build_insertion_study("/ *3")
+    for ask in (
+        lambda: mindshare.measure(uneven, TEXT, classes=CLASSES),
+        lambda: mindshare.measure(uneven, TEXT, classes=CLASSES, layers=[1, 2], heads="mean"),
+        lambda: mindshare.measure(uneven, TEXT, study=study),
+        lambda: mindshare.attention_window(uneven, TEXT),
+    ):
+        with pytest.raises(UnsupportedModelError, match="different numbers of heads"):
+            ask()
+    with pytest.raises(SelectionError, match="head 3 does not exist"):
+        mindshare.measure(uneven, TEXT, classes=CLASSES, layers=[1], heads=[3])
+
+
+def test_layers_of_as_many_heads_are_measured(uneven: LoadedModel) -> None:
+    for layers, heads in (([0, 2], 4), ([1], 2)):
+        found = mindshare.measure(uneven, TEXT, classes=CLASSES, layers=layers)
+        assert found.mass["head"].unique().to_pylist() == list(range(heads))
+    prompt = Prompt.from_text(TEXT, answer=" b")
+    chart = mindshare.knockout(uneven, prompt, classes={"hash": "#"}, heads="each")
+    assert chart.tables["summary"]["head"].to_pylist() == [*range(4), *range(2), *range(4)]

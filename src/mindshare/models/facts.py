@@ -20,6 +20,7 @@ _WINDOWED = frozenset({"sliding_attention", "hybrid_sliding"})
 _WITH_SINKS = frozenset(
     ("deepseek_v4", "flint", "gpt_oss", "granite_swa", "granitemoe_swa", "hy_v4", "mimo_v2_flash")
 )
+_HEAD_WORDS = ("num_attention_heads_per_layer", "num_attention_heads", "n_head", "num_heads")
 _CONTEXT_WORDS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 
 
@@ -40,13 +41,14 @@ class AttentionFacts:
     softcap: float | None
     context_length: int | None
     reason_unsupported: str | None
+    heads_by_layer: tuple[int, ...] = ()  # of every layer, where their numbers differ
 
 
 def attention_facts(model_or_config: Any) -> AttentionFacts:
     """What the config says. Takes a transformers model, a `LoadedModel`, or a config."""
     config = _config_of(model_or_config)
     text = config.get_text_config(decoder=True)
-    heads = _first(text, "num_attention_heads", "n_head", "num_heads") or 0
+    heads = _first(text, *_HEAD_WORDS) or 0
     types = getattr(text, "layer_types", None) or getattr(text, "layers_block_type", None)
     if not types:  # no words for the layers
         types = [None] * (_first(text, "num_hidden_layers", "n_layer", "num_layers") or 0)
@@ -66,6 +68,7 @@ def attention_facts(model_or_config: Any) -> AttentionFacts:
         softcap=getattr(text, "attn_logit_softcapping", None),
         context_length=context_length_of(config),
         reason_unsupported=None if why is None else why.reason,
+        heads_by_layer=_heads_by_layer(text),
     )
 
 
@@ -90,6 +93,14 @@ def _first(config: Any, *names: str) -> int | None:
         if isinstance(value, int) and value > 0:
             return value
     return None
+
+
+def _heads_by_layer(text: Any) -> tuple[int, ...]:
+    """Nothing where all layers have the same number."""
+    lists = (getattr(text, name, None) for name in _HEAD_WORDS)
+    counts = next((tuple(one) for one in lists if isinstance(one, list | tuple)), ())
+    whole = all(isinstance(one, int) for one in counts)
+    return counts if whole and len(set(counts)) > 1 else ()
 
 
 def _window(text: Any, kind: str | None) -> int | None:

@@ -23,10 +23,11 @@ from mindshare.errors import (
     SelectionError,
     SystemRoleError,
     TokenError,
+    UnsupportedModelError,
     nearest,
 )
 from mindshare.models import AttentionFacts, LoadedModel, ModelTokenizer, load, wrap
-from mindshare.naming import WITHOUT
+from mindshare.naming import WITHOUT, layer_ranges
 from mindshare.prompts import Insertion, Prompt, fold_system_message, insert
 from mindshare.study.answers import answer_of, knockout_queries
 from mindshare.study.study import BOTH, AnyStudy, InsertionStudy, KnockoutStudy, Study
@@ -79,10 +80,30 @@ def check_selection(
 
 def check_study(facts: AttentionFacts, study: AnyStudy, *, name: str) -> None:
     """Refuse a study of layers and heads that the model does not have."""
+    if not isinstance(study, KnockoutStudy):  # whose tables have no row that a layer lacks
+        facts = of_alike_layers(facts, study.layers, name)
     check_selection(facts, name=name, layers=study.layers, heads=getattr(study, "heads", None))
     if isinstance(study, KnockoutStudy):
         layers, heads = ([place[i] for place in study.places] for i in (0, 1))
         check_selection(facts, name=name, layers=layers, heads=heads)
+
+
+def of_alike_layers(
+    facts: AttentionFacts, layers: Iterable[int] | None, name: str
+) -> AttentionFacts:
+    """With the number of heads that these layers have; different numbers are refused."""
+    by_count: dict[int, list[int]] = {}
+    for layer in facts.attention_layers if layers is None else layers:
+        if 0 <= layer < len(facts.heads_by_layer):
+            by_count.setdefault(facts.heads_by_layer[layer], []).append(layer)
+    if len(by_count) > 1:
+        raise UnsupportedModelError(
+            f"layers of {name} have different numbers of heads ({', '.join(map(str, by_count))}), "
+            "and a measurement is of layers with as many",
+            allowed="; or ".join(f"layers {layer_ranges(some)}" for some in by_count.values()),
+            next_step="choose such layers, or use mindshare.capture",
+        )
+    return replace(facts, heads=next(iter(by_count), facts.heads))
 
 
 def _classified(

@@ -16,7 +16,7 @@ import numpy as np
 from mindshare.errors import SelectionError
 from mindshare.models import attention_facts
 from mindshare.prompts.given import as_prompts
-from mindshare.study.encoding import as_loaded, check_selection, encode_for
+from mindshare.study.encoding import as_loaded, check_selection, encode_for, of_alike_layers
 
 if TYPE_CHECKING:
     import torch
@@ -76,8 +76,8 @@ def attention_window(
     from mindshare.attention.reference import probabilities
 
     loaded = as_loaded(model)
-    facts = attention_facts(loaded.model)
     chosen = None if layers is None else tuple(dict.fromkeys(int(x) for x in layers))
+    facts = of_alike_layers(attention_facts(loaded.model), chosen, loaded.name)
     check_selection(facts, name=loaded.name, layers=chosen, heads=None)
     single, *others = as_prompts(prompt)
     if others:
