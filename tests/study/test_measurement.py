@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 import mindshare
 from mindshare.errors import SelectionError
+from mindshare.prompts import Prompt
+from mindshare.study import LocalBackend, Measurer, PromptEncoder, build_study
+from mindshare.study.measurement import TableMaker
 from mindshare.tables import DEFINITIONS
 
 
@@ -48,6 +53,20 @@ def test_a_saved_table_is_streamed_without_being_read(
     batches = list(again.batches("mass", ["mass", "layer"]))
     expected = found.mass.select(["mass", "layer"])
     assert pa.Table.from_batches(batches).equals(expected)
+
+
+def test_a_manifest_names_the_kernels_of_all_prompts(llama) -> None:
+    study, backend = build_study(classes={"hash": "#"}), LocalBackend(llama)
+    prompts = [Prompt.from_text(text) for text in ("a #", "b ##", "#")]
+    results = list(Measurer(PromptEncoder(llama, study), backend).results(prompts))
+    names = ["x", "y+z", "x"]
+    changed = [
+        (prompt, [replace(result, kernels=dict.fromkeys(result.layers, name))])
+        for (prompt, (result,)), name in zip(results, names, strict=True)
+    ]
+    run = TableMaker(backend.identity, study).collect(changed).provenance["run"]
+    assert run["kernels"] == ["x", "y", "z"]
+    assert run["layers_seen"] == [0, 1]
 
 
 def test_a_manifest_lists_the_first_prompts_and_counts_all(

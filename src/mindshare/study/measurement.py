@@ -135,7 +135,7 @@ class TableMaker:
         self.model, self.study = model, study
         self.prompts: list[dict[str, Any]] = []  # the first `LISTED` ones
         self.count, self.tokens = 0, [0, 0]  # prompts; the fewest and most tokens of one
-        self._kernels: dict[int, str] = {}
+        self._kernels: dict[int, set[str]] = {}  # by layer, of all prompts
         self._shared = 0  # tokens that were computed for an earlier prompt
         self._beginning: tuple[int, ...] | None = None  # the token ids that all prompts begin with
         self._notes: set[str] = set()
@@ -178,7 +178,8 @@ class TableMaker:
         differs = (n for n, pair in enumerate(zip(begin, ids, strict=False)) if len({*pair}) > 1)
         self._beginning = begin[: next(differs, len(ids))]
         for result in results:
-            self._kernels.update(result.kernels)
+            for layer, kernel in result.kernels.items():
+                self._kernels.setdefault(layer, set()).add(kernel)
             self._shared += result.shared
         if self.count <= LISTED:
             facts = {"present": bos.present, "origin": bos.origin}
@@ -205,7 +206,8 @@ class TableMaker:
 
     def provenance(self) -> dict[str, Any]:
         """The manifest of a measurement."""
-        kernels = {name for used in self._kernels.values() for name in used.split("+")}
+        used = (one for of_layer in self._kernels.values() for one in of_layer)
+        kernels = {name for one in used for name in one.split("+")}
         run: dict[str, Any] = {"kernels": sorted(kernels), "self_check": self.model.verdict}
         if isinstance(self.study, InsertionStudy):
             run["notes"] = sorted(self._notes)
@@ -229,7 +231,6 @@ class TableMaker:
             "study_hash": self.study.hash,
             "definitions": DEFINITIONS,
             "prompts": self.prompts,
-            "seed": None,  # nothing here is random
             "versions": package_versions()
             | {"platform": platform.platform(), "pyarrow": version("pyarrow")},
             "run": run,
