@@ -55,6 +55,21 @@ def test_a_greedy_answer_is_what_the_model_says(model: Any) -> None:
     assert found["greedy"][0] == 1
 
 
+def test_the_answer_goes_to_where_the_logits_are() -> None:
+    """As a GPU wants it; `meta` is the one other device that is everywhere."""
+    answer = Answer(np.array([5, 7]), rivals=np.array([[0, 6]]))
+    ids = torch.tensor(answer.ids)
+    request = Request(frozenset(), knockout=Knockout())
+    nothing: Any = None
+    prompt = knockout._Prompt(
+        *(nothing, replace(job(), answer=answer), request, Knockout(), nothing, ids, ids),
+        *(nothing, nothing),
+    )
+    found = prompt._effects(torch.empty(2, 96, device="meta"))
+    assert found.rivals is not None
+    assert {found.answer.device.type, found.rivals.device.type} == {"meta"}
+
+
 def test_accuracy_is_the_right_one_before_all_others(model: Any) -> None:
     ids = torch.from_numpy(job().ids)[None]
     order = model(input_ids=ids).logits[0, -1].argsort(descending=True)

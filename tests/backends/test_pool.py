@@ -18,6 +18,7 @@ from mindshare.backends.pool import (
     JobBatch,
     ProcessBackend,
     ProcessLayout,
+    ProcessLink,
     WorkerError,
     WorkerPool,
     WorkerReport,
@@ -315,6 +316,14 @@ def test_a_model_that_is_not_there_is_said_once(tmp_path: Path) -> None:
 )
 def test_a_sensible_division(cores: int, workers: int | None, division: ProcessLayout) -> None:
     assert ProcessLayout.sensible(ModelSpec("m"), workers, cores=cores) == division
+
+
+def test_more_workers_than_devices_share_them(folder: Path) -> None:
+    setup = WorkerSetup(spec(folder))
+    link = ProcessLink(setup, ("0", "2"))
+    seen = [link.setup_of(worker).environment["CUDA_VISIBLE_DEVICES"] for worker in range(5)]
+    assert seen == ["0", "2", "0", "2", "0"]
+    assert ProcessLink(setup).setup_of(3) == setup
 
 
 def test_threads_are_powers_of_two() -> None:

@@ -235,6 +235,20 @@ def test_devices() -> None:
             checked_device(device, None)
 
 
+def test_a_device_without_numbers_of_64_bits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As mps is, which raises this; the kernels sum in 64 bits."""
+    zeros = torch.zeros
+
+    def short(*sizes: int, dtype: torch.dtype = torch.float32, **rest: Any) -> torch.Tensor:
+        if dtype is torch.float64:
+            raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
+        return zeros(*sizes, dtype=dtype, **rest)
+
+    monkeypatch.setattr(torch, "zeros", short)
+    with pytest.raises(ModelError, match="not usable: Cannot convert"):
+        checked_device("cpu", None)
+
+
 # Adapters.
 
 

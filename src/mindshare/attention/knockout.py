@@ -119,8 +119,9 @@ class _Prompt:
         return results
 
     def _effects(self, clean: torch.Tensor) -> Effects:
-        rivals = None if self.job.answer is None else self.job.answer.rivals
-        return Effects(clean, self.answer, None if rivals is None else torch.from_numpy(rivals))
+        given = None if self.job.answer is None else self.job.answer.rivals
+        rivals = None if given is None else torch.from_numpy(given).to(clean.device)
+        return Effects(clean, self.answer.to(clean.device), rivals)
 
     def _of_group(self, group: Sequence[Intervention]) -> Numbers:
         means = {n: torch.from_numpy(x) for n, x in (self.knockout.means or {}).items()}

@@ -378,16 +378,21 @@ class ProcessLink:
     def start(self, worker: int) -> None:
         if worker in self._running:
             self.end(worker)
-        setup, context = self._setup, get_context("spawn")
-        if worker < len(self._devices):
-            setup = replace(setup, environment={"CUDA_VISIBLE_DEVICES": self._devices[worker]})
+        context = get_context("spawn")
         here, there = context.Pipe()
         process = context.Process(
-            target=serve, args=(there, setup), daemon=True, name="mindshare-worker"
+            target=serve, args=(there, self.setup_of(worker)), daemon=True, name="mindshare-worker"
         )
         process.start()
         there.close()
         self._running[worker] = (process, here)
+
+    def setup_of(self, worker: int) -> WorkerSetup:
+        """With a device of its own; more workers than devices share them evenly."""
+        if not self._devices:
+            return self._setup
+        device = self._devices[worker % len(self._devices)]
+        return replace(self._setup, environment={"CUDA_VISIBLE_DEVICES": device})
 
     def send(self, worker: int, batch: JobBatch) -> None:
         self._batches[worker] = batch

@@ -213,11 +213,12 @@ def checked_device(device: Any, device_map: Any) -> Any:
         raise ModelError("both device and device_map are given", allowed="one of the two")
     try:
         chosen = torch.device(device)
-        torch.zeros(1, device=chosen).item()  # some devices, such as meta, hold no numbers
+        # Some devices, such as meta, hold no numbers; others, such as mps, none of 64 bits.
+        torch.zeros(1, dtype=torch.float64, device=chosen).item()
     except (RuntimeError, AssertionError, TypeError, ValueError, ImportError) as error:
         raise ModelError(
             f"the device {str(device)!r} is not usable: {first_line(error)}",
-            allowed="cpu, or cuda, cuda:1, mps, … where this torch finds them",
+            allowed="cpu, or cuda, cuda:1, … where this torch finds them",
         ) from error
     return chosen
 
