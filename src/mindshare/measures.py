@@ -231,7 +231,8 @@ _REGISTRY = (
         level="prompt",
         table="prompts",
         statistic="mass",
-        definition="share of the measured (layer, head) with first_token above 0.3; 0..1",
+        definition="share of all heads of the measured layers, whichever heads were asked for, "
+        "with first_token above 0.3; 0..1",
         short="share of the heads that give the first token more than 0.3",
         latex=r"\mathrm{sink\_rate} = \frac{1}{|L|} "
         r"\left| \{ l \in L : \mathrm{first\_token}_l > 0.3 \} \right|",
@@ -355,7 +356,8 @@ _REGISTRY = (
         "affine_r2",
         called="attention explained by rescaling",
         definition="1 - sum of (A'[i,j] - c[i] A[i,j])^2 / sum of A'[i,j]^2 over these queries and "
-        "the matched keys: how much of A' is A times one factor a query; 1 = all",
+        "the matched keys: how much of A' is A times one factor a query; uncentred (no intercept, "
+        "no mean is taken away); 1 = all",
         short="how much of the new weights is old weights times one factor a query; 1 = all",
         # A prime is a superscript, so a square needs brackets: KaTeX refuses A'_{ij}^2.
         latex=r"\mathrm{affine\_r2} = 1 - \frac{\sum_{ij} (A'_{ij} - c_i A_{ij})^2}"
@@ -477,7 +479,7 @@ SYMBOLS = {
     "D": "D is every class that was named",
     "V": "V are the tokens that query i can see",
     "n": "n is the number of queries after token j",
-    "L": "L are the heads of the measured layers",
+    "L": "L are all heads of the measured layers",
     "M": "M are {tokens}; a and b are what they receive without and with the insertion",
     "left": "attention_left is that of the version where it is larger",
     "H": "H is the entropy",

@@ -77,6 +77,14 @@ def test_every_number_equals_the_one_from_eager_attention(llama) -> None:
             assert last["n_queries"] == 0
 
 
+def test_the_sink_rate_is_of_all_heads_whichever_are_asked_for(llama) -> None:
+    rates = [
+        mindshare.measure(llama, TEXT, heads=heads).prompts["sink_rate"].to_pylist()
+        for heads in (None, [0], "mean")
+    ]
+    assert rates[0] == rates[1] == rates[2]
+
+
 def test_query_sets_are_measured_in_one_pass(llama) -> None:
     prompt = mindshare.Prompt.from_text("ab <<map>>##*<</map>> why?", marked=True)
     sets = ["all", "last", "span:map", "class:hash", "after:map"]
