@@ -12,7 +12,6 @@ import pytest
 
 from mindshare.facts import Fact, Key, Number, Sentence, find, sentence
 from mindshare.facts.cells import charts_of
-from mindshare.facts.find import Test as ATest
 from mindshare.facts.find import largest_effects, results
 from mindshare.facts.sentences import FORMS
 from mindshare.facts.words import decimals, name, value, where, wheres, written
@@ -149,10 +148,10 @@ def test_heads_that_were_hidden_together_are_named() -> None:
 
 @pytest.mark.parametrize("measure", ["mass", "share", "density", "lift", "expected"])
 def test_a_class_leads_by_what_was_measured(measure: str) -> None:
-    key, test = Key(measure, "m", token_class="star"), ATest("intervals", 4)
+    key = Key(measure, "m", token_class="star")
     numbers = (Number(0.5, 0.4, 0.6, 12), Number(0.4, 0.3, 0.5, 12))
     at = ((0, None), (1, None))
-    said = sentence(Fact("lead", key, 1, at, numbers, 4, test=test, among=("star", "hash")))
+    said = sentence(Fact("lead", key, 1, at, numbers, 4, tested=True, among=("star", "hash")))
     assert ("per token" in said) == (measure in ("density", "lift"))
     assert ("gets the most attention" in said) == (measure in ("mass", "density", "lift"))
     assert "of star and hash" in said or measure == "share"
