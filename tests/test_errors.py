@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 from mindshare import errors
 
 
@@ -11,6 +13,13 @@ def test_a_message_says_what_where_allowed_and_next() -> None:
         "layer 40 does not exist (in study.toml)\nAllowed: 0 to 29\nNext: choose one"
     )
     assert str(errors.PromptError("it is empty")) == "it is empty"
+
+
+def test_an_error_of_another_process_says_the_same_here() -> None:
+    error = errors.PromptError("it is empty", where="row 3", allowed="text")
+    error.item = "abc"
+    here = pickle.loads(pickle.dumps(error))
+    assert (str(here), here.where, here.item) == (str(error), "row 3", "abc")
 
 
 def test_the_tree_in_the_docstring_is_the_tree() -> None:

@@ -48,6 +48,8 @@ _MARKS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if c
 class MindshareError(Exception):
     """One clear message: what happened, where, what is allowed, what to do next."""
 
+    item: str | None = None  # the job that a pass was refused for
+
     def __init__(
         self,
         what: str,

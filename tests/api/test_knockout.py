@@ -190,6 +190,12 @@ def test_bad_input_is_refused(base: LoadedModel, parts: Any, error: type, words:
         knockout(base, some, **{"classes": CLASSES, **parts})
 
 
+def test_a_prompt_that_a_pass_refuses_is_named(base: LoadedModel) -> None:
+    some = [*prompts(), Prompt.from_text("####", id="bad", answer=" yes")]
+    with pytest.raises(SelectionError, match=r"holds every key .* \(in prompt bad\)"):
+        knockout(base, some, classes=CLASSES)
+
+
 def test_the_mean_of_a_class_takes_its_place(base: LoadedModel) -> None:
     """Of one prompt the mean is its own: then nothing changes. Of several it does."""
     alone = knockout(base, prompts(1), classes=CLASSES, how="mean", heads="each")

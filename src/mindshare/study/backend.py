@@ -7,6 +7,7 @@ bit of a result: here `LocalBackend`, in `mindshare.backends` processes of this 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -111,7 +112,9 @@ class LocalBackend:
             from mindshare.attention import knockout
 
             for job in sorted(jobs, key=lambda job: (-len(job), job.item)):
-                yield [knockout.run(self.loaded.model, job, request)]
+                with _about(job):
+                    result = knockout.run(self.loaded.model, job, request)
+                yield [result]
             return
         requested = {job.item for job in jobs}
         versions: dict[str, list[Job]] = {}  # item of the reference → the jobs compared with it
@@ -196,7 +199,8 @@ class LocalBackend:
             if out_of_memory and self.prefixes.give_up():
                 middle = len(batch)  # the whole batch once more, with what was kept for it gone
             elif middle == 0 or not _splitting_helps(error):
-                raise
+                with _about(batch[0]):
+                    raise
             elif out_of_memory:
                 self.tokens = max(batch[0].padded, self.tokens // 2)
         else:
@@ -218,6 +222,16 @@ def _windows(references: Iterable[Job]) -> Iterator[list[Job]]:
         window.append(job)
     if window:
         yield window
+
+
+@contextmanager
+def _about(job: Job) -> Iterator[None]:
+    """Whoever knows prompts can say which of them is refused."""
+    try:
+        yield
+    except MindshareError as error:
+        error.item = job.item
+        raise
 
 
 def _splitting_helps(error: Exception) -> bool:

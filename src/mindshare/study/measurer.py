@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -144,10 +145,11 @@ class Measurer:
             by_layers.setdefault(layers, []).append(jobs[item][1])
         for layers, lacking in by_layers.items():
             request = replace(self.study.request(), layers=layers)
-            for results in self.backend.results(lacking, request):
-                self.store.put(results, jobs, whole=layers is None)
-                done += len(results)
-                self._report(done, total)
+            with window.named_refusals():
+                for results in self.backend.results(lacking, request):
+                    self.store.put(results, jobs, whole=layers is None)
+                    done += len(results)
+                    self._report(done, total)
         return after
 
     def _report(self, done: int, total: int) -> None:
@@ -161,6 +163,18 @@ class _Window:
 
     prompts: list[EncodedPrompt] = field(default_factory=list)
     refused: list[tuple[Prompt, MindshareError]] = field(default_factory=list)
+
+    @contextmanager
+    def named_refusals(self) -> Iterator[None]:
+        """Refusals by a pass say of which prompt: a pass knows its job."""
+        try:
+            yield
+        except MindshareError as error:
+            of_item = {job.item: one.prompt for one in self.prompts for job in one.jobs}
+            prompt = of_item.get(error.item or "")
+            if prompt is None:
+                raise
+            raise error.within(prompt.place or f"prompt {prompt.id}") from error
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
