@@ -268,10 +268,11 @@ def _hidden_sentences(overall: pa.Table, difference: pa.Table, run: str) -> list
     seen, unseen = (Number.from_row(row, "mean") for row in overall.to_pylist())
     hidden = value(unseen, "divergence", behind=" of JS divergence")
     text = (
-        f"With {insertion_words(run)} hidden from later tokens, attention still shifts by {hidden}"
+        f"With {insertion_words(run)} hidden from later tokens, attention on original tokens "
+        f"still moves by {hidden} from before"
     )
     visible = value(seen, "divergence", interval=False)
-    lines: list[str] = [Sentence(f"{text}; with them in sight, by {visible}.", (unseen, seen))]
+    lines: list[str] = [Sentence(f"{text}; visible, by {visible}.", (unseen, seen))]
     for side, words in ((-1, "closer to"), (1, "further from")):
         rows = [r for r in difference.to_pylist() if r["difference"] * side > 0]
         layers = [r["layer"] for r in rows if evidence.differs(Number.from_row(r, "difference"))]

@@ -117,7 +117,9 @@ def _compared(subject: Key) -> str:
 def _size(number: Number, measure: str, **how: bool) -> str:
     behind = "" if how.get("sign") and measure == "divergence" else _BEHIND.get(measure, "")
     text = value(number, measure, behind=behind, **how)
-    text = text.replace(" per token", " of all attention") if measure == "density" else text
+    text = (
+        text.replace(" per token", " of all attention per token") if measure == "density" else text
+    )
     if not how.get("sign"):
         return text
     for times in _CHANGED:
@@ -470,8 +472,8 @@ _LABELS = {  # what happens in a head with this label, by the usual thresholds: 
     "with its highest peak at least a sixth lower",
     "sharpened": "attention among original tokens gathers, "
     "with its highest peak at least a fifth higher",
-    "amplified": "original tokens get at least a fifth more attention, divided as before",
-    "damped": "original tokens get at least a sixth less attention, divided as before",
+    "amplified": "original tokens get at least a fifth more attention, the pattern kept",
+    "damped": "original tokens get at least a sixth less attention, the pattern kept",
     "reconfigured": "attention spreads over the original tokens in another pattern",
 }
 _SIZES = re.compile(r" at least a (?:fifth|sixth)")
