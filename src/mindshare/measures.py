@@ -313,7 +313,7 @@ _REGISTRY = (
         "received times n_queries, / the largest n_queries, in the version where it is more; 0..1. "
         "Below the floor of the thresholds the head rests: that is too little to be compared, so "
         "its amplitude, shape, entropy_change, divergence and peaks are null",
-        short="share of the attention of later tokens that goes to the original tokens",
+        short="share of the attention of later tokens that goes to the compared original tokens",
         latex=r"\mathrm{attention\_left} = \frac{1}{\max n} "
         r"\sum_{j \in M} n_j \, \mathrm{received}(j)",
         symbols=("M", "n", "left"),

@@ -185,7 +185,7 @@ def finding(summary: Summary) -> str:
     means = [summary.mean(name) for name in CLASSES]
     got, even = sum(mean.mass for mean in means), sum(mean.expected or 0.0 for mean in means)
     sizes = f"{100 * got:.0f} % of attention; an even spread would give them {100 * even:.0f} %"
-    return f"In the one prompt with a map, its #, * and whitespace together get {sizes}."
+    return f"In the study of one prompt, #, * and whitespace together get {sizes}."
 
 
 def _is_demo(folder: Path) -> bool:

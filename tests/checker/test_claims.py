@@ -146,7 +146,7 @@ def test_the_most_is_meant_among_the_places_that_are_counted() -> None:
         "by_part": estimate(masses, "share"),
     }
     text = describe(found).markdown
-    assert "looks less at star tokens than Base" in text
+    assert "looks significantly less at star tokens than Base" in text
     assert "relative share: " in text
     checked = check_description(text, found)
     assert [str(one) for one in checked if one.holds is False] == []

@@ -63,7 +63,7 @@ def test_every_number_of_every_section_carries_its_cell(case: int) -> None:
 def test_what_was_found_comes_first() -> None:
     described = describe(class_tables(Made(effect={"star": 0.2}, layers=range(12))))
     first = described.sections["Key observations"][0]
-    assert "Tuned looks more at star tokens than Base" in first
+    assert "Tuned looks significantly more at star tokens than Base" in first
 
 
 @pytest.mark.parametrize("prompts", [1, 5])

@@ -190,7 +190,7 @@ def test_a_planted_change_is_told_where_it_is() -> None:
         "Averaged over layers 2–3, attention to maps tokens is nearly the same"
     )
     (star,) = [s for s in rest if " star " in s]
-    assert star.startswith("tuned looks more at star tokens than base in layers 2–3")
+    assert star.startswith("tuned looks significantly more at star tokens than base in layers 2–3")
     assert not any("hash" in s or "space" in s for s in rest)  # what says nothing is left out
 
 
@@ -198,8 +198,8 @@ def test_maps_that_get_more() -> None:
     _, answer, *rest = said(12, maps=0.2)
     assert "tuned looks more at maps tokens than base: +0.2" in answer
     layers, heads = [s for s in rest if " maps " in s]
-    assert "in layers 2–3; largest difference in layer" in layers
-    assert "in 6 of 12 heads; largest difference in layer" in heads
+    assert "in layers 2–3; largest of these in layer" in layers
+    assert "in 6 of 12 heads; largest of these in layer" in heads
     for sentence in (answer, layers, heads):
         (number,) = sentence.numbers  # type: ignore[attr-defined]
         assert number.value == pytest.approx(0.2, abs=0.03)

@@ -117,7 +117,9 @@ def test_evenness_is_compared_with_the_random_sentence() -> None:
 
 def test_the_factor_is_set_beside_lambda() -> None:
     said = answers(chart(affine_r2=0.8, affine_r2_after=1.0, factor=0.6, retained=0.5))
-    assert "0.800 in layer 0" in one(said, "pattern of attention to original tokens, with R² 0.800")
+    assert "lowest in layer 0: 0.800" in one(
+        said, "pattern of attention to original tokens, with R² 0.800"
+    )
     assert "is larger than the part of attention not given to inserted" in said[-1]
     assert said[-1].endswith(": +0.100.") or ": +0.100 " in said[-1]
     kept = one(said, "original tokens still get 0.500")

@@ -111,7 +111,8 @@ def test_the_query_set_is_that_of_the_figures(saved: dict[str, SavedResults]) ->
     assert one.study_definition["queries"] == "both"
     assert any("Query set Q: the original tokens" in figure["definition"]
                for figure in one.manifest["figures"].values())  # fmt: skip
-    assert "Query set Q: the original tokens." in words(methods(one))
+    said = "Query set Q: the original tokens; all tokens for whole sequences and inside insertions."
+    assert said in words(methods(one))
 
 
 @pytest.mark.parametrize("queries", ["answer", "later"])

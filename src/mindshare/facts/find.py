@@ -422,6 +422,6 @@ def _result(numbers: Numbers, key: Key) -> Iterator[Fact]:
     if whole is None or not layers:
         yield Fact("missing", rescaled)
     else:
-        first = next(iter(layers))
-        yield Fact("rescaling", rescaled, 0, (OVERALL, first), (whole, layers[first]), len(layers))
+        least = min(layers, key=lambda place: layers[place].value)
+        yield Fact("rescaling", rescaled, 0, (OVERALL, least), (whole, layers[least]), len(layers))
     yield from labels(numbers, key)

@@ -34,6 +34,7 @@ from mindshare.measures import MEASURES
 
 LEAST_SAID = 0.001  # a p below it is said to be so
 FEW_CLASSES = 3  # that are named where a share is of their attention
+_LONG = ("share", "lift")  # measures that take many words already
 
 
 class Sentence(str):
@@ -198,6 +199,9 @@ def _hiding(fact: Fact) -> str:
 def _change(fact: Fact) -> Sentence:
     subject, number = fact.subject, fact.farthest[1]
     more, higher = ("more", "higher") if fact.side > 0 else ("less", "lower")
+    larger = "larger" if fact.side > 0 else "smaller"
+    if len(fact.places) > 1 and subject.measure not in _LONG:  # others may go that way, too
+        more, higher, larger = (f"significantly {word}" for word in (more, higher, larger))
     (b, a), tokens = _two(subject), name(subject.token_class)
     if subject.measure == "weight_evenness":
         evenly = f"attention is spread {more} evenly over {b} than over {a}"
@@ -211,7 +215,7 @@ def _change(fact: Fact) -> Sentence:
     elif subject.measure == "mass":
         claim = f"{b} looks {more} at {tokens} tokens than {a}"
     elif subject.measure == "share":
-        claim = f"{b} gives {tokens} a {'larger' if fact.side > 0 else 'smaller'} share than {a}"
+        claim = f"{b} gives {tokens} a {larger} share than {a}"
     elif subject.measure in _HIDING:  # a loss is a number below 0
         (lowers, _), of = _HIDING[subject.measure]
         further = "more" if (fact.side > 0) == (lowers == "changes") else "less"
@@ -223,7 +227,7 @@ def _change(fact: Fact) -> Sentence:
         return Sentence(f"{claim}; {size}", (number,))
     else:
         claim = f"{_compared(subject)} is {higher} in {b} than in {a}"
-    size = _farthest(fact, "largest difference", sign=True)
+    size = _farthest(fact, "largest" if subject.measure in _LONG else "largest of these", sign=True)
     few = ""
     if number.n_same_sign is not None and 2 * number.n_same_sign < number.n_prompts:
         prompts = count(number.n_prompts, "prompt")  # a mean that most do not follow
@@ -377,11 +381,14 @@ def _lead(fact: Fact) -> Sentence:
     if fact.subject.measure == "lift":
         text = size.replace(" times", " times the average token's attention")
         size = Sentence(text, size.numbers)
+    gets = f"{token_class} gets"
+    if len(fact.places) > 1 and fact.subject.measure not in _LONG:  # it may lead elsewhere, too
+        gets = f"{gets} significantly"
     if fact.subject.measure == "share":
-        return Sentence(f"{token_class} gets the largest share{_at(fact)}{size}", size.numbers)
+        return Sentence(f"{gets} the largest share{_at(fact)}{size}", size.numbers)
     most = f"{_what(fact.subject)} is largest"
     if fact.subject.measure in _MOST:
-        most = f"{token_class} gets the {_MOST[fact.subject.measure]}"
+        most = f"{gets} the {_MOST[fact.subject.measure]}"
     claim = _first(fact, f"of {_among(fact)}, {most}")
     return Sentence(f"{claim}{size}", size.numbers)
 
@@ -502,10 +509,12 @@ def _retained(fact: Fact) -> Sentence:
 
 @_form
 def _rescaling(fact: Fact) -> Sentence:
-    whole, first = fact.numbers
+    whole, least = fact.numbers
     explained = f"{RESCALED}, with R² {_size(whole, 'affine_r2')}"
-    there = f"{value(first, 'affine_r2', interval=False)} in {where(fact.places[1])}"
-    return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, first))
+    if fact.of == 1:
+        return Sentence(f"{_given(fact.subject)}{explained}", (whole,))
+    there = f"lowest in {where(fact.places[1])}: {value(least, 'affine_r2', interval=False)}"
+    return Sentence(f"{_given(fact.subject)}{explained}; {there}", (whole, least))
 
 
 @_form

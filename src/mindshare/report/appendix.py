@@ -85,7 +85,9 @@ def _choices(saved: SavedResults) -> Iterator[str]:
     study = saved.study_definition
     queries = saved.metadata.get(QUERIES) or study.get("queries", ())
     queries = [queries] if isinstance(queries, str) else list(queries)
-    yield f"Query set Q: {listed([ASKED.get(one, one) for one in queries])}."
+    every = "; all tokens for whole sequences and inside insertions"
+    both = every if study.get("queries") == "both" else ""
+    yield f"Query set Q: {listed([ASKED.get(one, one) for one in queries])}{both}."
     if "heads" in study.get("mean_over", ()):
         yield "Heads: the mean over the heads of a layer."
     if study.get("classes"):
