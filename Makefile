@@ -53,10 +53,11 @@ tables: $(READY)
 	$(BIN)/python docs/measures.py
 	$(BIN)/python -m tests.laws.write_table docs/models.md
 
-# The pictures of README and docs, from both studies; about 5 minutes.
+# The pictures of README and docs, from all three studies; about 10 minutes.
 pictures: $(READY)
 	$(BIN)/mindshare-recipes building-blocks study --replace
 	$(BIN)/mindshare-recipes meaningless-tokens study --replace
+	$(BIN)/mindshare-recipes building-blocks using --n 216 --out results/using-maps
 	$(BIN)/python docs/pictures.py
 
 # The site, from docs/, into docs/_build/html; runs every example in it, a few minutes the first time.

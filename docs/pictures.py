@@ -1,4 +1,4 @@
-"""The pictures of README and docs, drawn again from the results of both studies.
+"""The pictures of README and docs, drawn again from the results of all three studies.
 
 make pictures      runs the studies, then this
 """
