@@ -122,7 +122,7 @@ def test_the_factor_is_set_beside_lambda() -> None:
     )
     assert "is larger than the part of attention not given to inserted" in said[-1]
     assert said[-1].endswith(": +0.100.") or ": +0.100 " in said[-1]
-    kept = one(said, "original tokens still get 0.500")
+    kept = one(said, "the rest of the prompt still gets 0.500")
     assert kept.endswith("of later tokens' attention [0.500, 0.500].")
     assert said[-1].numbers[0].value == pytest.approx(0.1)  # type: ignore[attr-defined]
 

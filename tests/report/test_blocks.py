@@ -28,7 +28,7 @@ def test_layers_go_down_and_classes_across(saved: dict[str, SavedResults]) -> No
     assert [column.name for column in base.columns] == ["layer", "hash", "star", "space", "other"]
     assert [row[0] for row in base.rows] == ["0", "1"]
     assert "Tuned" in tuned.caption
-    for word in ("Tuned minus Base", "table Tuned_minus_Base"):
+    for word in ("Tuned minus Base", "all but hash, star and space", "table Tuned_minus_Base"):
         assert word in contrast.caption
     rows = saved["shares"].tables["Tuned_minus_Base"].to_pylist()
     shown = [column.name for column in contrast.columns]

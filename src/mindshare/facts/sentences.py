@@ -99,7 +99,7 @@ _BEHIND = {  # the number and its unit: of what
 _CHANGED = (" times its level before", " times")  # behind a number; a change of it has no unit
 _RATIOS = ("amplitude", "peak_ratio")  # to what there was before
 _THAN = {  # what one insertion does more, or less, than another, and where
-    "retained": "leaves original tokens {more} attention{at}",
+    "retained": "leaves the rest of the prompt {more} attention{at}",
     "divergence": "makes attention on original tokens{at} diverge {more} from before",
 }
 RESCALED = "later tokens keep their pattern of attention to original tokens"
@@ -503,7 +503,7 @@ def _labels(fact: Fact) -> Sentence:
 
 @_form
 def _retained(fact: Fact) -> Sentence:
-    kept = f"original tokens still get {_size(fact.numbers[0], 'retained')}"
+    kept = f"the rest of the prompt still gets {_size(fact.numbers[0], 'retained')}"
     return Sentence(f"{_given(fact.subject)}{kept}", fact.numbers)
 
 

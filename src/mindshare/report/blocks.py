@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindshare.facts.cells import measure_of
+from mindshare.facts.words import listed
 from mindshare.measures import MEASURES
+from mindshare.naming import UNNAMED
 from mindshare.report.saved import Picture, SavedResults
 from mindshare.stats import meanings, thresholds_of
 from mindshare.tables import DEFINITIONS, defined, metadata
@@ -239,7 +241,7 @@ def _contrasts(saved: SavedResults) -> list[NumberTable]:
         rows = [
             {**row, "difference": with_interval(row, "difference")} for row in table.to_pylist()
         ]
-        pair = f"{rows[0]['model_b']} minus {rows[0]['model_a']}"
+        pair = f"{rows[0]['model_b']} minus {rows[0]['model_a']}{_all_but(rows)}"
         caption = f"{MEASURES[measure_of(table)].title}, {pair}, paired by prompt{_level(saved)}"
         keys = _keys(rows, ("queries", "layer", "head", "class"))
         first = ["rank"] if "rank" in table.column_names else []
@@ -247,6 +249,13 @@ def _contrasts(saved: SavedResults) -> list[NumberTable]:
         cells = tuple(tuple(shown_value(row[k]) for k in shown) for row in rows)
         tables.append(NumberTable(f"{caption} (table {name})", tuple(_columns(shown)), cells))
     return tables
+
+
+def _all_but(rows: Sequence[Row]) -> str:
+    """What `other` is in this table: tables of one study may name other classes."""
+    classes = dict.fromkeys(row.get("class") for row in rows)
+    named = [str(name) for name in classes if name not in UNNAMED]
+    return f"; other: all but {listed(named)}" if "other" in classes else ""
 
 
 def _overall(saved: SavedResults) -> NumberTable:
