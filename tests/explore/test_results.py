@@ -169,7 +169,7 @@ def test_means_over_layers_and_heads_are_no_layer_and_no_head(pair: Path, tmp_pa
     assert refused.status_code == 422
 
     spec = door.post("/api/prompts/r0.0.0/chart", json={}).json()["spec"]
-    assert "mean of the layers" in json.dumps(spec)
+    assert "mean over layers and heads" in json.dumps(spec)
 
 
 def known_sink() -> float:
