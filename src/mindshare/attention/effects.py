@@ -1,23 +1,24 @@
-"""Logits without and with knock-outs → what the answer lost, and what was looked at and carried.
+"""Compare the logits with and without a knock-out: what the answer lost.
 
-Everything is made from the change d of the logits: log Σ p·e^d = log1p(Σ p·expm1(d)), p being the
-clean probabilities. So small effects keep their digits, and where nothing changes the effect is
-exactly 0.
+Log-probabilities are made in float64 from each row's own maximum. An intervention may move all
+logits together, by 10 and more with trained models, which says nothing and must cancel; the
+change of the logits itself does not keep the digits for that in float32.
+
+Also here: what the classes' queries look at in the clean pass, and what that gives a head's output.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from mindshare.attention.interventions import Edges
 from mindshare.attention.reference import probabilities
-from mindshare.attention.threads import ROWS, pieces
 
-_BLOCK = 2**19  # numbers of logits that are looked at together: they stay in the cache
-_LARGE = 60.0  # changes of logits beyond which e^d is left to log-sum-exp
+_BLOCK = 2**19  # numbers of logits that are compared together: 4 MB in float64
 
 Numbers = dict[str, np.ndarray]
 
@@ -30,52 +31,46 @@ class Effects:
     answer: torch.Tensor  # [position]
     rivals: torch.Tensor | None = None  # [rival, 2]: position, token of another choice
 
-    def of(self, logits: torch.Tensor) -> Numbers:
-        """`logits` [row, position, vocabulary] → name → [row] float32."""
-        kind = torch.promote_types(self.clean.dtype, torch.float32)
-        clean = self.clean.to(kind)
-        weights = clean.softmax(-1)[..., None]  # [position, vocabulary, 1]
-        best = clean.argmax(-1)
-        others = clean[0].clone()
-        others[self.answer[0]] = -torch.inf
-        rival = int(others.argmax())
-        parts: dict[str, list[torch.Tensor]] = {}
-        step = ROWS * max(1, _BLOCK // (clean.numel() * ROWS))
-        for some in logits.split(step):
-            for name, x in self._block(some.to(kind), clean, weights, best, rival).items():
-                parts.setdefault(name, []).append(x)
-        return {name: torch.cat(x).float().cpu().numpy() for name, x in parts.items()}
+    @cached_property
+    def logprobs(self) -> torch.Tensor:
+        """Return the log-probabilities of the clean pass, float64 [position, vocabulary]."""
+        return self.clean.double().log_softmax(-1)
 
-    def _block(
-        self,
-        logits: torch.Tensor,
-        clean: torch.Tensor,
-        weights: torch.Tensor,
-        best: torch.Tensor,
-        rival: int,
-    ) -> dict[str, torch.Tensor]:
-        change = (logits - clean).transpose(0, 1).contiguous()  # [position, row, vocabulary]
-        mean = torch.bmm(change, weights)[..., 0].double()
-        grown = torch.empty_like(change)
-        for part in pieces(change.numel()):
-            torch.expm1(change.view(-1)[part], out=grown.view(-1)[part])
-        normaliser = torch.log1p(torch.bmm(grown, weights)[..., 0].double())  # [position, row]
-        # Row by row: what one row does must not change the bits of another.
-        large = (change.amax((0, 2)) > _LARGE) | ~torch.isfinite(normaliser).all(0)  # [row]
-        if bool(large.any()):
-            wide = logits.double().logsumexp(-1) - clean.double().logsumexp(-1)
-            normaliser = torch.where(large, wide.transpose(0, 1), normaliser)
-        places = torch.arange(len(self.answer), device=change.device)
-        of_answer = change[places, :, self.answer].double()  # [position, row]
-        found = {
-            "delta_logprob": (of_answer - normaliser).sum(0),
-            "delta_logit": (change[0, :, self.answer[0]] - change[0, :, rival]).double(),
-            "kl": (normaliser - mean).clamp(min=0.0).sum(0),
-            "flip": (logits.argmax(-1) != best).any(-1).double(),
+    @cached_property
+    def probabilities(self) -> torch.Tensor:
+        return self.logprobs.exp()
+
+    @cached_property
+    def rival(self) -> int:
+        """Return the likeliest first token of the clean pass that is not the answer's."""
+        others = self.clean[0].clone()
+        others[self.answer[0]] = -torch.inf
+        return int(others.argmax())
+
+    def of(self, logits: torch.Tensor) -> Numbers:
+        """Return each effect of `logits` [row, position, vocabulary] as float32 [row]."""
+        step = max(1, _BLOCK // self.clean.numel())
+        blocks = [self._of_block(rows) for rows in logits.split(step)]
+        return {
+            name: torch.cat([block[name] for block in blocks]).float().cpu().numpy()
+            for name in blocks[0]
         }
+
+    def _of_block(self, logits: torch.Tensor) -> dict[str, torch.Tensor]:
+        positions = torch.arange(len(self.answer), device=logits.device)
+        pair = [int(self.answer[0]), self.rival]
+        margins = logits[:, 0, pair].double() - self.clean[0, pair].double()  # [row, 2]
+        change = logits.double().log_softmax(-1).sub_(self.logprobs)  # [row, position, vocabulary]
+        effects = {
+            "delta_logprob": change[:, positions, self.answer].sum(-1),
+            "delta_logit": margins[:, 0] - margins[:, 1],
+            "flip": (logits.argmax(-1) != self.clean.argmax(-1)).any(-1).double(),
+        }
+        # KL = -Σ p·change, which rounding may leave below 0.
+        effects["kl"] = change.mul_(self.probabilities).sum((1, 2)).clamp(max=0.0).abs()
         if self.rivals is not None:
-            found["correct"] = self._wins(logits)
-        return found
+            effects["correct"] = self._wins(logits)
+        return effects
 
     def _wins(self, logits: torch.Tensor) -> torch.Tensor:
         """[row, position, …] → 1 where the answer is said, were only the choices allowed."""
@@ -85,16 +80,14 @@ class Effects:
         return (right > logits[:, where, rival]).all(-1).double()
 
     def baseline(self) -> Numbers:
-        """Of the clean pass: the answer's log-probability, whether it is what the model says."""
-        clean = self.clean.double()
-        logprob = clean.log_softmax(-1).gather(-1, self.answer[:, None]).sum()
-        found = {
-            "logprob": logprob,
-            "greedy": (clean.argmax(-1) == self.answer).all().double(),
+        """Return the answer's log-probability in the clean pass, and whether it is the model's."""
+        numbers = {
+            "logprob": self.logprobs.gather(-1, self.answer[:, None]).sum(),
+            "greedy": (self.clean.argmax(-1) == self.answer).all().double(),
         }
         if self.rivals is not None:
-            found["correct_clean"] = self._wins(clean[None])[0]
-        return {name: x.float().cpu().numpy().reshape(1) for name, x in found.items()}
+            numbers["correct_clean"] = self._wins(self.clean[None])[0]
+        return {name: x.float().cpu().numpy().reshape(1) for name, x in numbers.items()}
 
 
 def _attention_and_values(edges: Edges, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
