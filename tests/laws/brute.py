@@ -40,12 +40,7 @@ class Edited:
             else:
                 changed = attention.masked_fill(removed, 0.0)
             if self.how == "sink":
-                seen = (~hidden).expand_as(attention)
-                lost = (attention - changed).sum(-1)
-                for head in which:
-                    for query in range(attention.shape[2]):
-                        first = int(seen[0, head, query].nonzero()[0])
-                        changed[0, head, query, first] += lost[0, head, query]
+                changed[..., 0] += (attention - changed).sum(-1)
             made = changed @ value
             if self.how == "mean":
                 asked = (removed & ~hidden).any(-1, keepdim=True).double()

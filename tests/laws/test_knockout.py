@@ -17,6 +17,8 @@ import transformers
 
 from mindshare.attention import knockout
 from mindshare.attention.jobs import Answer, Job, Knockout, PromptResult, Request
+from mindshare.attention.reference import hidden_keys
+from mindshare.attention.rows import CleanPass
 from tests.laws import brute
 from tests.laws.test_model_types import REPRESENTATIVES
 from tests.laws.zoo import EXACT, VOCABULARY, build
@@ -139,6 +141,26 @@ def test_keys_that_no_query_sees_have_no_effect_at_all() -> None:
             exactly_zero = not numbers[name][:, 0].any()
             assert exactly_zero == (seen[layer][0] == 0) or name == "flip", (layer, name)
             assert not numbers[name][:, 1].any()  # no token belongs to this class
+
+
+@pytest.mark.parametrize("model_type", ["gemma3_text", "mistral", "gpt_oss"])
+def test_the_first_token_gets_what_is_taken_away_also_where_a_window_hides_it(
+    model_type: str,
+) -> None:
+    model = build(model_type)
+    job, _, found = run(model, "answer", how="sink")
+    assert max(largest_error(model, ("sink", each, 1, "answer")) for each in (False, True)) < LIMIT
+    assert job.answer is not None
+    ids = torch.from_numpy(np.concatenate([job.ids, job.answer.ids[:-1]]))
+    calls = CleanPass.of(model, ids, 2).calls
+    windowed = [
+        n for n, call in calls.items() if hidden_keys(call, TOKENS - 1, TOKENS)[..., 0].all()
+    ]
+    assert windowed
+    removed_only = run(model, "answer", how="zero")[2]
+    for layer in windowed:
+        effect, without = (x.layers[layer]["kl"] for x in (found, removed_only))
+        assert not np.allclose(effect, without, rtol=1e-2, atol=0)
 
 
 @pytest.mark.parametrize("model_type", WITHOUT_EXPERTS)

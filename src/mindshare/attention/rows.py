@@ -348,9 +348,7 @@ class _KnockoutTile:
             weights = attention[where]
             kept = weights.masked_fill(removed, 0.0)
             if self.rows.how == "sink":
-                lost = (weights - kept).sum(-1, keepdim=True)
-                start = seen[where].int().argmax(-1, keepdim=True)  # the first key that is seen
-                kept = kept.scatter_add(-1, start, lost)
+                kept[..., 0] += (weights - kept).sum(-1)  # in sight or not: a window may end before
             elif self.rows.how == "mean":
                 means = self.rows.means[self.layer][:, column]  # [head, value dim]
                 asked = (removed & seen[where]).any(-1, keepdim=True).to(attention)
