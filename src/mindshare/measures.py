@@ -447,7 +447,8 @@ _REGISTRY = (
         called="first-order effect",
         definition="delta_logprob to first order: gradient of the answer's log-probability at the "
         "head's output o, times the change of o that hiding the class brings, (o - o_C) / "
-        "(1 - m_C) - o; nats. Too small where effects are large, and blind to saturation",
+        "(1 - m_C) - o; nats. An estimate: too small, too large or of the wrong sign where the "
+        "answer is not linear in o, most of all where the model is sure of it",
         short="change of the answer's log-probability to first order, in nats",
         latex=r"\mathrm{first\_order}(C) = \sum_{i \in Q} \left\langle "
         r"\frac{\partial \log p(y)}{\partial o_i} , "

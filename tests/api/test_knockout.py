@@ -94,9 +94,21 @@ def test_a_screen_is_confirmed_by_knock_outs(base: LoadedModel) -> None:
     chart = knockout(base, prompts(), classes=CLASSES, heads="each", screen=3, tell=told.append)
     confirmed = chart.tables["confirmed"].to_pylist()
     places = {(row["layer"], row["head"]) for row in confirmed}
-    assert len(places) == 3
-    assert places == set(largest_heads(chart.tables["screen"], 3))
-    assert all(row["first_order"] is not None and row["mean"] is not None for row in confirmed)
+    screen = chart.tables["screen"]
+    carried = knockout(base, prompts(), classes=CLASSES, heads="each").tables["uses"].to_pylist()
+    contribution = {
+        (row["layer"], row["head"], row["class"]): row["contribution"] for row in carried
+    }
+    by_size = sorted(contribution, key=lambda place: -abs(contribution[place]))
+    most_carried = list(dict.fromkeys(place[:2] for place in by_size))[:3]
+    assert places == {*largest_heads(screen, 3), *most_carried}
+    assert len(places) > 3
+    estimates = {(r["layer"], r["head"], r["class"]): r["mean"] for r in screen.to_pylist()}
+    for row in confirmed:
+        place = (row["layer"], row["head"], row["class"])
+        assert row["first_order"] == estimates[place]
+        assert row["contribution"] == pytest.approx(contribution[place], abs=1e-6)
+        assert row["mean"] is not None
     assert len(told) == 2
 
 

@@ -55,7 +55,7 @@ from mindshare.figures import (
 from mindshare.measures import MEASURES, of_knockouts
 from mindshare.naming import file_word
 from mindshare.prompts import Prompt
-from mindshare.stats import uses
+from mindshare.stats import estimate, uses
 from mindshare.study import (
     KnockoutStudy,
     Measurer,
@@ -112,8 +112,11 @@ def knockout(
     `measure`. `heads` are hidden from together, "each" by itself, or some by number; `"17.4,18.6"`
     hides from these heads (LAYER.HEAD) together and from no others. `window` layers around each
     layer are changed at once. `how` is "mask" (the rest of the row is renormalised), "zero",
-    "sink" (the first token gets what was taken away) or "mean". `screen=20` finds the largest
-    effects of single heads from one pass and its gradient, and confirms so many by knock-outs.
+    "sink" (the prompt's first token gets what was taken away, also where a window hides it) or
+    "mean". `screen=20` estimates the effect of each head from one pass and its gradient, and knocks
+    out the 20 heads with the largest estimates and the 20 with the largest contribution. Estimates
+    can be too small, too large or of the wrong sign, most of all where the model is sure of its
+    answer; only the knock-outs are exact.
 
     The tables: `effects`, one row per prompt and intervention, and `answers`.
     """
@@ -157,9 +160,11 @@ def _means(models: Any, prompts: Any, parts: Mapping[str, Any]) -> dict[str, Any
 def _screen_and_confirm(
     models: Any, prompts: Any, measure: str, parts: KnockoutDefinitions
 ) -> Chart:
-    """First-order effects of all heads, then knock-outs of those that are largest on average.
+    """Estimate the effects of all heads to first order, then knock out those most likely to matter.
 
-    The screen is quick and stays in memory; a run keeps the knock-outs.
+    These are the heads with the largest estimates, and those with the largest contribution: where
+    the model is sure of its answer the gradient is flat, and estimates miss what contribution
+    finds. The screen is quick and stays in memory; a run keeps the knock-outs.
     """
     most = int(parts["screen"])
     dropped = ("screen", "into")
@@ -167,15 +172,21 @@ def _screen_and_confirm(
     screen = {"heads": "each", **asked, "screen": True}
     analysis = KnockoutAnalysis.of("first_order", screen)
     first = run_analysis(analysis, models, prompts, screen, skip=skips(parts))
-    places = largest_heads(first.tables["summary"], most)
+    estimates = first.tables["summary"]
+    effects = {label: one.table("effects") for label, one in first.measurements.items()}
+    contributions = estimate(effects, "contribution")
+    chosen = {*largest_heads(estimates, most), *largest_heads(contributions, most)}
+    places = tuple(sorted(chosen))
     confirm = {k: v for k, v in parts.items() if k not in ("screen", "layers", "heads")}
     confirm |= {"heads": "each", "places": places}
     second = run_analysis(KnockoutAnalysis.of(measure, confirm), models, prompts, confirm)
     return Chart(
         figures=(*first.figures, *second.figures),
         tables={
-            "screen": first.tables["summary"],
-            "confirmed": confirmed(first.tables["summary"], second.tables["summary"]),
+            "screen": estimates,
+            "confirmed": confirmed(
+                second.tables["summary"], first_order=estimates, contribution=contributions
+            ),
             **{k: v for k, v in second.tables.items() if not k.startswith("uses")},
         },
         findings=second.findings,
@@ -184,24 +195,26 @@ def _screen_and_confirm(
     )
 
 
-def largest_heads(summary: pa.Table, most: int) -> tuple[tuple[int, int], ...]:
-    """(layer, head) of the largest mean effects, of whichever class and model."""
+def largest_heads(summary: pa.Table, most: int) -> list[tuple[int, int]]:
+    """Return the (layer, head) with the largest means by size, of whichever class and model."""
     rows = [row for row in summary.to_pylist() if row["mean"] is not None]
     rows.sort(key=lambda row: -abs(row["mean"]))
     heads = dict.fromkeys((row["layer"], row["head"]) for row in rows)
-    return tuple(sorted(list(heads)[:most]))
+    return list(heads)[:most]
 
 
-def confirmed(screen: pa.Table, summary: pa.Table) -> pa.Table:
-    """The knock-outs' summary with the screen's mean beside it, as `first_order`."""
+def confirmed(summary: pa.Table, **screens: pa.Table) -> pa.Table:
+    """Append to the knock-outs' summary the means by which its heads were chosen, by measure."""
     import pyarrow as pa
 
     keys = ("model", "queries", "layer", "head", "class")
-    known = {tuple(row[k] for k in keys): row["mean"] for row in screen.to_pylist()}
-    values = [known.get(tuple(row[k] for k in keys)) for row in summary.to_pylist()]
-    words = {"definition": MEASURES["first_order"].definition}
-    field = pa.field("first_order", pa.float64(), metadata=words)
-    return summary.append_column(field, pa.array(values, pa.float64()))
+    for measure, screen in screens.items():
+        means = {tuple(row[k] for k in keys): row["mean"] for row in screen.to_pylist()}
+        values = [means[tuple(row[k] for k in keys)] for row in summary.to_pylist()]
+        words = {"definition": MEASURES[measure].definition}
+        field = pa.field(measure, pa.float64(), metadata=words)
+        summary = summary.append_column(field, pa.array(values, pa.float64()))
+    return summary
 
 
 @dataclass(frozen=True)
@@ -395,8 +408,8 @@ def cost(model: Candidate, study: KnockoutStudy, prompt: Prompt) -> str:
     if study.screen:
         effects = slots * len(layers) * len(tails)
         return (
-            f"{effects:,} first-order effects a prompt: a pass of {tokens:,} tokens, and one of "
-            f"{max(tails):,} with its gradient"
+            f"{effects:,} first-order effects a prompt (estimates, which can be far off): a pass of "
+            f"{tokens:,} tokens, and one of {max(tails):,} with its gradient"
         )
     count = slots * len(layers)
     if study.places:

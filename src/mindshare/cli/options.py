@@ -258,8 +258,9 @@ class KnockoutOptions(ClassOptions, panel=WHAT):
     window: int = option(1, "Hide in K layers at once, around each layer.", min=1, metavar="K")
     how: str = option(
         "mask",
-        "mask: the rest of the row is renormalised; zero: nothing is; sink: the first token gets "
-        "what was taken away; mean: the class's mean output of all prompts takes its place.",
+        "mask: the rest of the row is renormalised; zero: nothing is; sink: the prompt's first "
+        "token gets what was taken away, also where a window hides it; mean: the class's mean "
+        "output of all prompts takes its place.",
     )
     queries: str = option(
         "last",
@@ -270,7 +271,8 @@ class KnockoutOptions(ClassOptions, panel=WHAT):
     screen: int = option(
         0,
         "With --heads each: estimate all effects from one pass and its gradient, and knock out "
-        "only the N largest. (default: knock out all)",
+        "only the N heads with the largest estimates and the N with the largest contribution. "
+        "Estimates can be far off; knock-outs are exact. (default: knock out all)",
         min=0,
         metavar="N",
     )
