@@ -408,8 +408,8 @@ def cost(model: Candidate, study: KnockoutStudy, prompt: Prompt) -> str:
     if study.screen:
         effects = slots * len(layers) * len(tails)
         return (
-            f"{effects:,} first-order effects a prompt (estimates, which can be far off): a pass of "
-            f"{tokens:,} tokens, and one of {max(tails):,} with its gradient"
+            f"{effects:,} first-order effects a prompt (estimates, which can be far off): a pass "
+            f"of {tokens:,} tokens, and one of {max(tails):,} with its gradient"
         )
     count = slots * len(layers)
     if study.places:
