@@ -588,7 +588,8 @@ def test_a_screen_of_a_greedy_answer(mindshare: Mindshare, llama: Path) -> None:
     ran = mindshare("knockout", llama, "--text", TEXT + " c", *CLASSES, *asked)
     assert ran.code == 0, ran.err
     confirmed = pq.read_table("out/confirmed.parquet").to_pylist()
-    assert len({(row["layer"], row["head"]) for row in confirmed}) == 2
+    heads = {(row["layer"], row["head"]) for row in confirmed}
+    assert 2 <= len(heads) <= 4  # two by estimate, two by contribution; some may be both
 
 
 @pytest.mark.parametrize("command", ["measure", "tokens", "shares"])
