@@ -4,10 +4,10 @@ A head whose keys of a class are hidden has the output o′ = (o − o_C) / (1 �
 class's mass and o_C what it gave. The gradient of the answer's log-probability at the head's
 output, times o′ − o, is what the answer loses to first order. Where the answer is not linear in o
 that is too small, too large or of the wrong sign. Over all heads of SmolLM2-135M, 6 to 9 prompts
-each, its Pearson correlation with the knock-outs was 0.74 to 0.99 in six studies, and 0.02 and
-−0.87 in two where the model gives its answer nearly all probability (smollm2-phys, maps and stars
-hidden from the last token): the head that costs most, 0.8 nats, was estimated at +0.09. So heads
-with a large estimate are confirmed by knock-outs, and so are those with a large contribution.
+each, its Pearson correlation with the knock-outs was 0.74 to 0.99 in five studies, and 0.02 and
+−0.87 in two more, where the model gives its answer nearly all probability (smollm2-phys, maps and
+stars hidden from the last token): the head that costs most, 0.8 nats, was estimated at +0.09. So
+heads with a large estimate are confirmed by knock-outs, and so are those with a large contribution.
 
 o′ is made from the scores that are left, not by the quotient, which loses its digits as m_C nears
 1. Only the tokens that can change are run again, on the clean pass's keys and values.
