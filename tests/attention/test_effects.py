@@ -24,7 +24,7 @@ def effects(clean: torch.Tensor, changed: torch.Tensor) -> dict[str, float]:
 
 
 def truth(clean: torch.Tensor, changed: torch.Tensor) -> dict[str, float]:
-    """Both from probabilities in long double, without a log-softmax."""
+    """Compute both effects from probabilities in long double, without a log-softmax."""
     p, q = (np.exp(np.asarray(x, np.longdouble)) for x in (clean, changed))
     p, q = (x / x.sum(-1, keepdims=True) for x in (p, q))
     places, answer = np.arange(len(p)), ANSWER[: len(p)].numpy()

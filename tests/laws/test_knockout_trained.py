@@ -41,7 +41,7 @@ class Trained:
     adapted: bool
 
     def logits(self, removed: torch.Tensor, heads: Any, how: str, means: Any) -> torch.Tensor:
-        """Return those of a whole pass with the attention matrix edited."""
+        """Return the logits of a whole pass with the attention matrix edited."""
         edited = brute.Edited(removed, heads, how, means)
         return brute.logits(self.exact, self.fed, len(self.answer), edited)
 
@@ -104,7 +104,7 @@ def test_effects_on_trained_weights_equal_those_of_whole_float64_passes(
 @pytest.mark.slow
 @pytest.mark.parametrize("window", [1, 17])
 @pytest.mark.parametrize(("how", "queries"), product(KNOCKOUT_METHODS, QUERIES))
-def test_they_do_for_single_layers_and_more_than_half_of_all(
+def test_effects_on_trained_weights_are_exact_for_1_and_17_layers_at_once(
     trained: Trained, how: str, queries: str, window: int
 ) -> None:
     check(trained, how, queries, window)

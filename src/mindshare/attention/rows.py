@@ -343,15 +343,16 @@ class _KnockoutTile:
         added: list[tuple[Any, torch.Tensor]] = []
         if self.rows.how == "mask":
             return added
-        seen = ~self._by_kv(self.unseen).to(attention.device).expand(attention.shape)
         for where, removed, column in self._active():
             weights = attention[where]
             kept = weights.masked_fill(removed, 0.0)
             if self.rows.how == "sink":
-                kept[..., 0] += (weights - kept).sum(-1)  # in sight or not: a window may end before
+                # To the prompt's first token, even if a window hides it from the query.
+                kept[..., 0] += (weights - kept).sum(-1)
             elif self.rows.how == "mean":
                 means = self.rows.means[self.layer][:, column]  # [head, value dim]
-                asked = (removed & seen[where]).any(-1, keepdim=True).to(attention)
+                unseen = self._by_kv(self.unseen).to(attention.device).expand(attention.shape)
+                asked = (removed & ~unseen[where]).any(-1, keepdim=True).to(attention)
                 added.append((where, self._means(means, where)[..., None, :] * asked))
             attention[where] = kept
         return added
