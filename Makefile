@@ -5,7 +5,7 @@ READY := .venv/.ready
 export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo explore types test test-all fuzz check format bench house tables pictures docs contact clean
+.PHONY: demo explore types test test-all fuzz check format bench house tables half-precision pictures docs contact clean
 
 demo: $(READY)
 	@$(BIN)/mindshare demo
@@ -52,6 +52,10 @@ house: $(READY)
 tables: $(READY)
 	$(BIN)/python docs/measures.py
 	$(BIN)/python -m tests.laws.write_table docs/models.md
+
+# What half precision does to attention: docs/half-precision.md; a minute.
+half-precision: $(READY)
+	$(BIN)/python docs/half_precision.py
 
 # The pictures of README and docs, from all three studies; about 10 minutes.
 pictures: $(READY)

@@ -67,7 +67,7 @@ class ExplorerModel:
     @cached_property
     def loaded(self) -> LoadedModel:
         """Loaded and checked against its own eager attention."""
-        from mindshare.attention.checks import verify
+        from mindshare.attention.selfcheck import verify
         from mindshare.models import LoadedModel
 
         model = self.candidate.model

@@ -226,11 +226,11 @@ _REFUSED: Mapping[Refused, str] = {
     Refused(UnsupportedModelError, "compressed blocks"): "deepseek_v4",
     Refused(UnsupportedModelError, "two attention maps"): "diffllama",
     Refused(UnsupportedModelError, "cannot run alone"): "gemma4_assistant gemma4_unified_assistant",
-    Refused(UnsupportedModelError, "attended more than once in one pass"): "blt hrm_text",
+    Refused(UnsupportedModelError, "attend more than once in one pass"): "blt hrm_text",
     Refused(UnsupportedModelError, "does not say which layer it is"): "zamba zamba2",
     Refused(
         ExactnessError,
-        "differ from this model's own eager attention",
+        "differs from this model's own eager attention",
         "its eager code returns the weights from before it scales the output by the learned sink",
     ): "granite_swa granitemoe_swa",
 }

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from mindshare.attention.call import LayerStats, TokenBatch, query_counts, received_means
-from mindshare.attention.checks import Verdict, verify
 from mindshare.attention.forward import run_pass
 from mindshare.attention.jobs import Request, check_chunk, check_near
 from mindshare.attention.recorder import Recorder
+from mindshare.attention.selfcheck import Verdict, verify
 from mindshare.errors import PromptError, SelectionError
 from mindshare.models.facts import context_length_of
 

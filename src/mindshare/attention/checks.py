@@ -1,24 +1,19 @@
-"""What is asked of the model itself, once per kind of model, and remembered on disk.
+"""May prompts share a pass? Asked of the model itself, once per kind of model.
 
-`verify`: is it measured exactly? On a short prompt the masses and the received attention of every
-layer are computed twice, by mindshare and from the matrices that the model's eager attention
-returns; a mismatch refuses the model.
+Only if company changes no bit of anyone's numbers: the same short prompts alone and together, in
+another order and with other neighbours. Experts are a no without asking: which prompts share an
+expert's product depends on what they say.
 
-`may_share`: may prompts share a pass? Only if company changes no bit of anyone's numbers: the same
-short prompts alone and together, in another order and with other neighbours. Experts are a no
-without asking: which prompts share an expert's product depends on what they say.
-
-Answers are kept as small files in the user's cache, by kind of model: its class, config, dtype and
-device, with this processor and these versions.
+This answer and that of the self-check are kept as small files in the user's cache, by kind of
+model: its class, config, dtype and device, with this processor and these versions.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,140 +21,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from mindshare.attention.call import TokenBatch
-from mindshare.attention.forward import (
-    forward,
-    may_end_early,
-    run_batch,
-    run_pass,
-    without_head,
-)
+from mindshare.attention.forward import run_batch
 from mindshare.attention.jobs import Job, PromptResult, Request
-from mindshare.attention.recorder import (
-    Recorder,
-    implementation,
-    inputs_device,
-    probe_ids,
-    temporary_hooks,
-)
+from mindshare.attention.recorder import inputs_device
 from mindshare.disk import write_whole
-from mindshare.errors import ExactnessError, MindshareError
+from mindshare.errors import MindshareError
 from mindshare.models.facts import context_length_of
 
-_TOKENS = 40
 PROBE = Request(statistics=frozenset({"mass", "received", "entropy", "distance"}))
 _LENGTHS = ((17, 25, 32), (193, 200, 208))  # of probes; each group has one padded length
 _PADDING = 2e-4  # padding may change the last digits, and nothing else
-_TOLERANCE = {torch.float64: 2e-4, torch.float32: 2e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the self-check found. `error` is the largest absolute difference over all layers."""
-
-    exact: bool
-    error: float
-    tolerance: float
-    layers: int
-    tokens: int
-    versions: str
-
-
-def verify(model: torch.nn.Module) -> Verdict:
-    """The verdict for this kind of model, remembered or made now; raises where it is not exact."""
-    known = remembered(model, "verdicts")
-    verdict = Verdict(**known) if known is not None else check(model)
-    if known is None and verdict.exact:
-        remember(model, "verdicts", asdict(verdict))
-    if not verdict.exact:
-        raise ExactnessError(
-            f"mindshare's statistics differ from this model's own eager attention by "
-            f"{verdict.error:.2g} (tolerance {verdict.tolerance:.0e}), so they would be wrong",
-            next_step="measure another model, and please report this one's type and config",
-        )
-    may_end_early(model)
-    return verdict
-
-
-def check(model: torch.nn.Module) -> Verdict:
-    """Compare with eager attention now."""
-    config: Any = getattr(model, "config", None)
-    limit = getattr(config, "max_position_embeddings", None) or _TOKENS
-    tokens = max(2, min(_TOKENS, limit))
-    generator = torch.Generator().manual_seed(0)
-    ids = probe_ids(model, tokens, generator)[None]
-    columns = torch.rand(1, tokens, 5, generator=generator)
-    batch = TokenBatch(ids, columns, torch.ones(1, tokens, dtype=torch.bool))
-    recorder = run_pass(model, batch, Request())
-    matrices = eager_matrices(model, ids, recorder)
-    # Python's `max` would pass over a NaN that is not the first.
-    error = float(np.max([_apart_from_eager(recorder, n, a) for n, a in matrices.items()]))
-    dtype = next(model.parameters()).dtype
-    tolerance = _TOLERANCE.get(dtype, 2e-4)
-    return Verdict(
-        exact=error <= tolerance,
-        error=error,
-        tolerance=tolerance,
-        layers=len(matrices),
-        tokens=tokens,
-        versions=versions(),
-    )
-
-
-def eager_matrices(
-    model: torch.nn.Module, ids: torch.Tensor, recorder: Recorder
-) -> dict[int, torch.Tensor]:
-    """A[batch, head, query, key] of each recorded layer from the model's own eager attention."""
-    matrices: dict[int, torch.Tensor] = {}
-    with (
-        torch.inference_mode(),
-        implementation(model, "eager"),
-        _listening({k: recorder.modules[k] for k in recorder.layers}, matrices),
-    ):
-        forward(without_head(model), ids.to(inputs_device(model)), None, use_cache=False)
-    missing = sorted(set(recorder.layers) - set(matrices))
-    if missing:
-        raise ExactnessError(
-            f"the eager attention of layer {missing[0]} can't be read, so nothing shows that its "
-            "statistics are exact",
-            next_step="measure another model",
-        )
-    return matrices
-
-
-@contextmanager
-def _listening(
-    modules: dict[int, torch.nn.Module], matrices: dict[int, torch.Tensor]
-) -> Iterator[None]:
-    """Attention modules return (output, weights): keep the weights."""
-
-    def keep(layer: int) -> Any:
-        def hook(_module: torch.nn.Module, _inputs: Any, outputs: Any) -> None:
-            if isinstance(outputs, tuple):
-                for part in outputs[1:]:
-                    if isinstance(part, torch.Tensor) and part.dim() == 4:
-                        matrices[layer] = part.detach()
-                        return
-
-        return hook
-
-    with temporary_hooks(x.register_forward_hook(keep(layer)) for layer, x in modules.items()):
-        yield
-
-
-def _apart_from_eager(recorder: Recorder, layer: int, attention: torch.Tensor) -> float:
-    """The largest difference of masses and received means to A [batch, head, query, key]."""
-    attention = attention.double().cpu()
-    stats = recorder.layers[layer]
-    assert stats.received is not None
-    assert stats.given is not None
-    given = stats.given.double().cpu()
-    if attention.shape[:3] != given.shape[:3]:
-        return float("inf")
-    apart = (given - attention @ recorder.batch.columns.double()[:, None]).abs().max()
-    below = attention.tril(-1).sum(2)
-    apart_received = (stats.received[:, 0].cpu() - below).abs().max() / attention.shape[2]
-    return float(torch.maximum(apart, apart_received))
 
 
 def may_share(model: torch.nn.Module) -> bool:
@@ -270,5 +141,9 @@ def _path(model: torch.nn.Module, subject: str) -> Path:
         sort_keys=True,
         default=str,
     )
-    name = hashlib.sha256(key.encode()).hexdigest()[:32]
-    return cache_directory() / subject / f"{name}.json"
+    return cache_directory() / subject / f"{digest(key)}.json"
+
+
+def digest(text: str) -> str:
+    """A name for a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -214,7 +214,7 @@ def run_pass(
     prefix: PromptPrefix | None = None,
 ) -> Recorder:
     """Run the model over a batch and return the recorder that saw it."""
-    _require_decoder(model)
+    require_decoder(model)
     recorder = Recorder(batch, request, observer)
     recorder.ends = model in _seen_whole
     decoder = without_head(model)
@@ -234,7 +234,8 @@ def run_pass(
             cache = empty_cache(model, decoder)
             recorder.ends &= cache is not None  # what the model returns is lost with the rest
             _run_chunks(decoder, recorder, ids, mask, cache, prefix)
-    _require_seen(model, recorder)
+    require_seen(model, recorder.calls)
+    require_layers(request.layers or (), recorder.calls, seen=recorder.layers)
     recorder.require_finite()
     if not recorder.ends:
         may_end_early(model)
@@ -321,7 +322,8 @@ def without_head(model: torch.nn.Module) -> torch.nn.Module:
     return decoder
 
 
-def _require_decoder(model: torch.nn.Module) -> None:
+def require_decoder(model: torch.nn.Module) -> None:
+    """Refuse what is no model that can be measured."""
     config: Any = getattr(model, "config", None)
     if config is None:
         raise UnsupportedModelError(
@@ -331,15 +333,15 @@ def _require_decoder(model: torch.nn.Module) -> None:
     require_measurable(config)
 
 
-def _require_seen(model: torch.nn.Module, recorder: Recorder) -> None:
+def require_seen(model: torch.nn.Module, calls: Collection[int]) -> None:
+    """Refuse a model of which no layer was seen to attend."""
     config: Any = getattr(model, "config", None)
-    if not recorder.calls:
+    if not calls:
         raise UnsupportedModelError(
             f"no layer of {config.model_type} attended through transformers' attention interface, "
             "so there is nothing to measure",
             next_step="choose a model with standard attention; `mindshare models` lists some",
         )
-    require_layers(recorder.request.layers or (), recorder.calls, seen=recorder.layers)
 
 
 def require_layers(

@@ -318,6 +318,31 @@ def attended_twice(
     )
 
 
+def _keys_are_tokens(call: AttentionCall, tokens: int) -> bool:
+    first = call.visible.first_key
+    return first >= 0 and first + call.key.shape[2] <= tokens
+
+
+def require_token_keys(layer: int, call: AttentionCall, tokens: int) -> None:
+    """Refuse a call whose keys are not the prompt's tokens."""
+    if not _keys_are_tokens(call, tokens):
+        raise UnsupportedModelError(
+            f"layer {layer} attends to {call.key.shape[2]} key slots from position "
+            f"{call.visible.first_key}, but the input has {tokens} tokens: its keys are not the "
+            "prompt's tokens",
+            next_step="choose a model that keeps one key per token",
+        )
+
+
+def not_a_number(layer: int, head: int) -> ExactnessError:
+    """The error for NaN and infinity."""
+    return ExactnessError(
+        f"attention of layer {layer}, head {head} is not a number",
+        next_step="look for NaN or overflow in the weights or activations; "
+        "float16 overflows where bfloat16 or float32 does not",
+    )
+
+
 class Recorder:
     """Watches the attention calls of one pass; `layers` holds what was found in each layer."""
 
@@ -351,16 +376,10 @@ class Recorder:
         known = self.modules.setdefault(layer, module)
         if self.calls[layer] > 1:
             raise attended_twice(layer, known, module)
-        first, keys = call.visible.first_key, call.key.shape[2]
-        keys_are_tokens = first >= 0 and first + keys <= self.batch.tokens
         if self.request.layers is not None and layer not in self.request.layers:
-            return self._unmeasured(call) if keys_are_tokens else plain(call)
-        if not keys_are_tokens:
-            raise UnsupportedModelError(
-                f"layer {layer} attends to {keys} key slots from position {first}, but the input "
-                f"has {self.batch.tokens} tokens: its keys are not the prompt's tokens",
-                next_step="choose a model that keeps one key per token",
-            )
+            tokens = _keys_are_tokens(call, self.batch.tokens)
+            return self._unmeasured(call) if tokens else plain(call)
+        require_token_keys(layer, call, self.batch.tokens)
         output = self._measure(layer, call)
         if self.ends and self.request.layers is not None and self.request.layers <= {*self.calls}:
             raise LastLayerSeen
@@ -421,11 +440,7 @@ class Recorder:
                 continue
             heads = _broken_heads(stats, self.batch.valid)
             if len(heads):
-                raise ExactnessError(
-                    f"attention of layer {layer}, head {int(heads[0])} is not a number",
-                    next_step="look for NaN or overflow in the weights or activations; "
-                    "float16 overflows where bfloat16 or float32 does not",
-                )
+                raise not_a_number(layer, int(heads[0]))
 
 
 def _finite(stats: LayerStats) -> bool:

@@ -167,6 +167,11 @@ TWO_CALLS = Refusal(
     "each layer subtracts two attention maps, so no single map says where attention goes",
     "llama, the architecture it was derived from",
 )
+LOOPED = Refusal(
+    "looped layers",
+    "its layers attend more than once in one pass, so no single map says where attention goes",
+    _DECODERS,
+)
 DRAFT_MODEL = Refusal(
     "draft model",
     "it reads the keys and values of another model and cannot run alone",
@@ -193,6 +198,7 @@ _TYPES: dict[Refusal, str] = {
     SPARSE_INDEX: "axk2 deepseek_v32 glm_moe_dsa hy_v4 minimax_m3_vl_text qwen4_exp qwen4_exp_text",
     MORE_KEYS_THAN_TOKENS: "deepseek_v4",
     TWO_CALLS: "diffllama",
+    LOOPED: "blt hrm_text",
     DRAFT_MODEL: "gemma4_assistant gemma4_unified_assistant",
 }
 

@@ -244,7 +244,7 @@ def _model(saved: SavedResults, label: str) -> Iterator[Block]:
         ("Adapter", _adapter(model.get("adapter"))),
         ("Fingerprint of the weights", str(model["fingerprint"])),
         ("Arithmetic", f"{model['dtype']} on {model['device']}"),
-        ("Layers", _layers(run)),
+        ("Layers", _layers(model, run)),
         ("Heads measured one by one", str(len(heads)) if heads else ""),
         ("Checked against eager attention", _checked(run)),
     )
@@ -254,9 +254,8 @@ def _model(saved: SavedResults, label: str) -> Iterator[Block]:
         yield Details(f"Model card of {label}", (Code(text, "markdown"),))
 
 
-def _layers(run: Mapping[str, Any]) -> str:
-    seen = run.get("layers_seen") or []
-    total = (run.get("self_check") or {}).get("layers")
+def _layers(model: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    seen, total = run.get("layers_seen") or [], model.get("layers")
     if total and len(seen) == total:
         return f"{total}, all of them measured"
     words = f"{len(seen)} measured ({layer_ranges(seen)})" if seen else ""
@@ -264,13 +263,17 @@ def _layers(run: Mapping[str, Any]) -> str:
 
 
 def _checked(run: Mapping[str, Any]) -> str:
-    check = run.get("self_check") or {}
-    if not check:
+    verdict = run.get("self_check") or {}
+    checks = verdict.get("checks") or []
+    if not checks:
         return ""
-    verdict = "agrees" if check.get("exact") else "does not agree"
+    weight = max(check["eager_error"] for check in checks)
+    mass = max(check["kernel_error"] for check in checks)
     return (
-        f"{verdict}: largest difference {check['error']:.2g} "
-        f"(allowed {check['tolerance']:.2g}, {check['tokens']} tokens)"
+        f"{'agrees' if verdict.get('exact') else 'does not agree'} in layer"
+        f"{'s' * (len(checks) > 1)} {layer_ranges([check['layer'] for check in checks])}, one of "
+        f"each kind: weights to {weight:.1g} of themselves, masses to {mass:.1g} "
+        f"({verdict['tokens']} tokens)"
     )
 
 

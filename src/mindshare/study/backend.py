@@ -40,7 +40,7 @@ class ModelIdentity:
     @classmethod
     def of(cls, loaded: LoadedModel) -> ModelIdentity:
         """Raises for a model that is not measured exactly."""
-        from mindshare.attention.checks import verify
+        from mindshare.attention.selfcheck import verify
         from mindshare.models.processor import processor
 
         facts = attention_facts(loaded.model)

@@ -226,6 +226,7 @@ class TableMaker:
                 "adapter": self.model.adapter,
                 "dtype": self.model.dtype,
                 "device": self.model.device,
+                "layers": self.model.facts.layers,
             },
             "study": self.study.to_dict(),
             "study_hash": self.study.hash,

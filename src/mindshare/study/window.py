@@ -70,10 +70,10 @@ def attention_window(
     """
 
     from mindshare.attention.call import TokenBatch
-    from mindshare.attention.checks import verify
     from mindshare.attention.forward import run_pass
     from mindshare.attention.jobs import Request
     from mindshare.attention.reference import probabilities
+    from mindshare.attention.selfcheck import verify
 
     loaded = as_loaded(model)
     chosen = None if layers is None else tuple(dict.fromkeys(int(x) for x in layers))
