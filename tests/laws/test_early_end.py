@@ -102,8 +102,11 @@ def test_a_job_has_the_same_numbers() -> None:
 
 
 def test_a_model_that_was_never_seen_whole_is_run_to_its_end() -> None:
-    """Layers of hrm_text attend again and again: that shows after their first call only."""
-    model = zoo.build("hrm_text")
+    """A layer that attends again at the end: that shows after its first call only."""
+    model = zoo.build("llama")
+    layers = model.model.layers
+    model.model.layers = torch.nn.ModuleList([*layers, layers[0]])
+    model.config.num_hidden_layers += 1
     for _ in range(2):
         with pytest.raises(UnsupportedModelError, match="attended more than once"):
             capture(
