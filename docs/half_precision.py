@@ -66,8 +66,7 @@ maps of single prompts, in small classes and in single tokens.
 def page() -> str:
     embedded = mindshare.load("smollm2", progress=False)
     ids = embedded.tokenizer(TEXT.read_text(encoding="utf-8"))["input_ids"]  # type: ignore[misc]
-    texts = [embedded.tokenizer.convert_ids_to_tokens(ids)]  # type: ignore[union-attr]
-    columns = classes(texts[0])
+    columns = classes(embedded.tokenizer.convert_ids_to_tokens(ids))  # type: ignore[union-attr]
     cuts = [slice(i * TOKENS, (i + 1) * TOKENS) for i in range(PROMPTS)]
     prompts = [(torch.tensor(ids[cut]), first_token(columns[cut])) for cut in cuts]
     small = [(x % 96, weights) for x, weights in prompts]

@@ -28,15 +28,15 @@ KINDS = {"llama": 1, "gemma3": 2, "gemma2": 2, "gpt_oss": 2, "deepseek_v3": 1, "
 def test_one_layer_of_each_kind_is_judged(family) -> None:
     verdict = selfcheck.check(tiny.FAMILIES[family]())
     assert verdict.exact
-    assert all(one.eager_error < 2e-5 for one in verdict.checks)
-    assert all(one.kernel_error < 1e-6 for one in verdict.checks)
+    assert all(layer.eager_error < 2e-5 for layer in verdict.checks)
+    assert all(layer.kernel_error < 1e-6 for layer in verdict.checks)
     assert len(verdict.checks) == KINDS[family]
 
 
 def test_only_the_layers_that_are_asked_for_are_judged() -> None:
     model = tiny.gemma3()  # its second layer sees everything
-    assert [one.layer for one in selfcheck.check(model, frozenset({1})).checks] == [1]
-    assert [one.layer for one in selfcheck.check(model, frozenset({2})).checks] == [0]
+    assert [check.layer for check in selfcheck.check(model, frozenset({1})).checks] == [1]
+    assert [check.layer for check in selfcheck.check(model, frozenset({2})).checks] == [0]
 
 
 def test_layers_behind_those_that_are_asked_for_do_not_run() -> None:
@@ -56,10 +56,11 @@ def test_the_verdict_is_remembered_by_kind_of_model(cache) -> None:
     assert len(list((cache / "checks").rglob("*.json"))) == 2
 
 
-def test_a_damaged_verdict_is_made_again(cache) -> None:
+@pytest.mark.parametrize("damaged", ["{", "{}", '{"checks": [{"error": 0.1}], "tokens": 40}'])
+def test_a_damaged_verdict_is_made_again(damaged: str, cache) -> None:
     first = selfcheck.verify(tiny.llama())
     (file,) = (cache / "checks").rglob("*.json")
-    file.write_text("{")
+    file.write_text(damaged)
     assert selfcheck.verify(tiny.llama()) == first
     assert json.loads(file.read_text())["exact"] is True
 
@@ -84,11 +85,11 @@ def test_weights_that_are_not_what_the_model_applies_are_refused(cache) -> None:
     assert not (cache / "checks").exists()
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16], ids=str)
-def test_scores_of_1500_are_no_reason_to_refuse(kind: torch.dtype) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_scores_of_1500_are_no_reason_to_refuse(dtype: torch.dtype) -> None:
     """As in the first layer of Qwen2.5-0.5B, whose biases of queries and keys are that large."""
     model = with_large_biases()
-    (found,) = selfcheck.check(model.to(kind)).checks
+    (found,) = selfcheck.check(model.to(dtype)).checks
     assert 1_200 < found.largest_score < 1_800
     assert found.exact
 
@@ -116,6 +117,20 @@ def test_a_kernel_that_rounds_scores_is_refused(monkeypatch, cache) -> None:
     monkeypatch.setitem(recorder.KERNELS, "fused", rounding)
     with pytest.raises(ExactnessError, match="the kernel's masses in layer 0"):
         selfcheck.verify(tiny.llama())
+    assert not (cache / "checks").exists()
+
+
+def test_a_matrix_that_is_no_number_is_refused_in_whatever_layer(cache, monkeypatch) -> None:
+    weights, calls = selfcheck._weights, []
+
+    def damaged(outputs):
+        calls.append(outputs)
+        found = weights(outputs)
+        return found if len(calls) == 1 else torch.full_like(found, float("nan"))
+
+    monkeypatch.setattr(selfcheck, "_weights", damaged)
+    with pytest.raises(ExactnessError, match=r"layer 1 .* differs from this model's own eager"):
+        selfcheck.verify(tiny.gemma3())  # layers of two kinds
     assert not (cache / "checks").exists()
 
 

@@ -7,9 +7,7 @@ and write_table.py for how they are compared.
 from __future__ import annotations
 
 import importlib.util
-import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,6 +39,8 @@ from tests.laws.zoo import (
     build,
 )
 
+pytestmark = pytest.mark.usefixtures("quiet_and_small")
+
 LIMITS = {"mass": 2e-4, "received": 2e-4, "entropy": 1e-3, "distance": 1e-2}
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
@@ -63,19 +63,6 @@ FEATURES = {
     "qwen3": "QK norm",
     "qwen3_next": "hybrid",
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quiet_and_small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One thread: the matrices are too small to share. Verdicts are made anew, not remembered."""
-    threads, level = torch.get_num_threads(), transformers.logging.get_verbosity()
-    torch.set_num_threads(1)
-    transformers.logging.set_verbosity(logging.ERROR)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MINDSHARE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-    torch.set_num_threads(threads)
-    transformers.logging.set_verbosity(level)
 
 
 def known(model_type: str) -> str:

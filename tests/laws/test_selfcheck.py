@@ -6,15 +6,13 @@ it takes the model's queries and keys for something else than the model does.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import transformers
 
 from mindshare.attention import recorder
 from mindshare.attention.call import AttentionCall
@@ -25,7 +23,8 @@ from mindshare.errors import ExactnessError
 from tests.laws.write_table import attention_layers, key_weights, prompt
 from tests.laws.zoo import EXACT, build
 
-KINDS = (torch.float32, torch.bfloat16, torch.float16)
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+pytestmark = pytest.mark.usefixtures("quiet_and_small")
 # Grouped queries, windows, soft-caps, sinks, score biases, latent keys, chunks, fused projections.
 TEN = [
     "deepseek_v3",
@@ -41,24 +40,12 @@ TEN = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _quiet_and_small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    threads, level = torch.get_num_threads(), transformers.logging.get_verbosity()
-    torch.set_num_threads(1)
-    transformers.logging.set_verbosity(logging.ERROR)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MINDSHARE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-    torch.set_num_threads(threads)
-    transformers.logging.set_verbosity(level)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("model_type", EXACT)
-def test_a_type_is_accepted_in_every_precision(model_type: str, kind: torch.dtype) -> None:
-    found = capture(build(model_type).to(kind), prompt(), key_weights())
+def test_a_type_is_accepted_in_every_precision(model_type: str, dtype: torch.dtype) -> None:
+    found = capture(build(model_type).to(dtype), prompt(), key_weights())
     assert found.verdict is not None
-    assert all(one.eager_error < one.eager_tolerance / 2 for one in found.verdict.checks)
+    assert all(layer.eager_error < layer.eager_tolerance / 2 for layer in found.verdict.checks)
     assert found.layers == attention_layers(model_type)
 
 
@@ -123,11 +110,11 @@ def other_bias(call: AttentionCall) -> torch.Tensor | None:
 
 
 @pytest.mark.parametrize("misunderstanding", MISUNDERSTANDINGS)
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("model_type", TEN)
 def test_a_misunderstanding_is_refused(
     model_type: str,
-    kind: torch.dtype,
+    dtype: torch.dtype,
     misunderstanding: str,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -141,4 +128,4 @@ def test_a_misunderstanding_is_refused(
     monkeypatch.setattr(recorder, "AttentionCall", taken)
     monkeypatch.setenv("MINDSHARE_CACHE", str(tmp_path))  # nothing is remembered
     with pytest.raises(ExactnessError, match="differs from this model's own eager attention"):
-        verify(build(model_type).to(kind))
+        verify(build(model_type).to(dtype))

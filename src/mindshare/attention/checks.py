@@ -145,5 +145,5 @@ def _path(model: torch.nn.Module, subject: str) -> Path:
 
 
 def digest(text: str) -> str:
-    """A name for a file."""
+    """Hash a text to the name of a file."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]

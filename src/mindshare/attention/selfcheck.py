@@ -57,12 +57,13 @@ from mindshare.models.facts import context_length_of
 
 _TOKENS = 40  # of the probe; more where that crosses a window
 _LONGEST = 1024  # windows up to this are crossed
+_NOT_OF_A_KIND = ("layer_idx", "layer_id", "layer_index", "layer_number", "training")
 _AMPLIFIED = 8.0  # scores of at least this size show a wrong scale or soft-cap
 
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """What was found in one layer, which stands for all of its kind.
+    """Figures of one layer, which stands for all of its kind.
 
     `eager_error` is the largest difference of a weight to the eager one, relative to the weight (to
     1e-6 where it is smaller); `kernel_error` the largest of a mass or a mean of received attention.
@@ -70,7 +71,7 @@ class LayerCheck:
     """
 
     layer: int
-    kind: str  # the class of its attention module
+    module: str  # the class of its attention
     eager_error: float
     eager_tolerance: float
     kernel_error: float
@@ -79,7 +80,6 @@ class LayerCheck:
 
     @property
     def exact(self) -> bool:
-        # A NaN is not.
         return (
             self.eager_error <= self.eager_tolerance and self.kernel_error <= self.kernel_tolerance
         )
@@ -87,7 +87,7 @@ class LayerCheck:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the self-check found: one layer of each kind, on a prompt of so many tokens."""
+    """Figures of one layer of each kind, on a prompt of so many tokens."""
 
     exact: bool
     checks: tuple[LayerCheck, ...]
@@ -95,37 +95,45 @@ class Verdict:
     versions: str
 
     @classmethod
-    def of(cls, remembered: Mapping[str, Any]) -> Verdict:
-        """From its plain values."""
-        checks = tuple(LayerCheck(**one) for one in remembered["checks"])
-        return cls(**{**remembered, "checks": checks})
+    def remembered(cls, model: torch.nn.Module, subject: str) -> Verdict | None:
+        """Return what an earlier check left in the user's cache."""
+        values = remembered(model, subject) or {}
+        try:
+            checks = tuple(LayerCheck(**layer) for layer in values["checks"])
+            return cls(**{**values, "checks": checks})
+        except (KeyError, TypeError):  # nothing, or the fields of another version
+            return None
 
 
 def verify(model: torch.nn.Module, layers: Layers = None) -> Verdict:
     """Return the verdict on these layers, remembered or made now; raise where one is not exact."""
     subject = f"checks/{digest(repr(sorted(_wanted(model, _kinds(model), layers))))}"
-    known = remembered(model, subject)
-    verdict = Verdict.of(known) if known is not None else check(model, layers)
-    for one in verdict.checks:
-        if not one.eager_error <= one.eager_tolerance:
-            raise ExactnessError(
-                f"what layer {one.layer} ({one.kind}) is seen to attend to differs from this "
-                f"model's own eager attention: a weight by {one.eager_error:.2g} of itself "
-                f"(allowed {one.eager_tolerance:.0e}), so its numbers would be wrong",
-                next_step="measure another model, and please report this one's type and config",
-            )
-        if not one.exact:
-            raise ExactnessError(
-                f"the kernel's masses in layer {one.layer} ({one.kind}) differ from the float64 "
-                f"softmax of the same queries and keys by {one.kernel_error:.2g} (allowed "
-                f"{one.kernel_tolerance:.0e}), so they would be wrong",
-                next_step="measure in another dtype or on another device, and please report this "
-                "model's type, dtype and device",
-            )
-    if known is None:
+    saved = Verdict.remembered(model, subject)
+    verdict = check(model, layers) if saved is None else saved
+    for layer in verdict.checks:
+        _require_exact(layer)
+    if saved is None:
         remember(model, subject, asdict(verdict))
     may_end_early(model)
     return verdict
+
+
+def _require_exact(check: LayerCheck) -> None:
+    if not check.eager_error <= check.eager_tolerance:  # NaN is not
+        raise ExactnessError(
+            f"what layer {check.layer} ({check.module}) is seen to attend to differs from this "
+            f"model's own eager attention: a weight by {check.eager_error:.2g} of itself "
+            f"(allowed {check.eager_tolerance:.0e}), so its numbers would be wrong",
+            next_step="measure another model, and please report this one's type and config",
+        )
+    if not check.exact:
+        raise ExactnessError(
+            f"the kernel's masses in layer {check.layer} ({check.module}) differ from the float64 "
+            f"softmax of the same queries and keys by {check.kernel_error:.2g} (allowed "
+            f"{check.kernel_tolerance:.0e}), so they would be wrong",
+            next_step="measure in another dtype or on another device, and please report this "
+            "model's type, dtype and device",
+        )
 
 
 def check(model: torch.nn.Module, layers: Layers = None) -> Verdict:
@@ -142,22 +150,23 @@ def check(model: torch.nn.Module, layers: Layers = None) -> Verdict:
     if unread:
         raise _unreadable(unread[0])
     checks = tuple(eager.checks[layer] for layer in sorted(eager.checks))
-    return Verdict(all(one.exact for one in checks), checks, tokens, versions())
+    return Verdict(all(layer.exact for layer in checks), checks, tokens, versions())
 
 
 def _probe_tokens(config: Any) -> int:
+    """Return the length of a prompt that is longer than the model's windows, if they are short."""
     text = config.get_text_config(decoder=True)
     windows = (getattr(text, "sliding_window", None), getattr(text, "attention_chunk_size", None))
     crossed = [x + _TOKENS // 4 for x in windows if isinstance(x, int) and x <= _LONGEST]
     return max(2, min(max([_TOKENS, *crossed]), context_length_of(config) or _TOKENS))
 
 
-def _run(model: torch.nn.Module, ids: torch.Tensor, *inside: Any) -> None:
-    """A forward pass of the model without its head, until it ends or everything was seen."""
-    with ExitStack() as held:
-        held.enter_context(torch.inference_mode())
-        for one in inside:
-            held.enter_context(one)
+def _run(model: torch.nn.Module, ids: torch.Tensor, *contexts: Any) -> None:
+    """Run the model without its head inside these contexts, until everything was seen."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode())
+        for context in contexts:
+            stack.enter_context(context)
         with suppress(LastLayerSeen):
             forward(without_head(model), ids.to(inputs_device(model)), None, use_cache=False)
 
@@ -167,7 +176,7 @@ _Arguments = dict[str, Any]  # of a module's forward, by name
 
 @dataclass(frozen=True)
 class _Sample:
-    """A layer that stands for its kind: its module, what that was given, and its kernel's error."""
+    """A layer that stands for its kind: its module with its arguments, and its kernel's error."""
 
     module: torch.nn.Module
     arguments: _Arguments
@@ -213,25 +222,28 @@ class _Probe:
     def see(self, module: torch.nn.Module, call: AttentionCall) -> torch.Tensor:
         layer = layer_of(module)
         self.calls[layer] += 1
-        known = self._modules.setdefault(layer, module)
+        first = self._modules.setdefault(layer, module)
         if self.calls[layer] > 1:
-            raise attended_twice(layer, known, module)
+            raise attended_twice(layer, first, module)
         kind = self._kinds.get(module)
         sampled = {self._kinds[sample.module] for sample in self.samples.values()}
         if kind is None or kind in sampled or not (self._all or kind in self._wanted):
             return plain(call)
         require_token_keys(layer, call, self._batch.tokens)
         self._require_finite(layer, call)
-        request, weights = Request(), self._batch.weights_of(call)
-        name = choose_kernel(call, request)
-        output, stats = KERNELS[name](call, request, weights, Scratch())
         exact = _on_cpu(call)
-        _, truth = reference.run(exact, request, self._batch.weights_of(exact))
+        _, truth = reference.run(exact, Request(), self._batch.weights_of(exact))
+        errors = []
+        for statistics in ({"mass"}, {"mass", "received"}):  # may have different kernels
+            request = Request(statistics=frozenset(statistics))
+            kernel = KERNELS[choose_kernel(call, request)]
+            output, stats = kernel(call, request, self._batch.weights_of(call), Scratch())
+            errors.append(_error(stats, truth, call.query.shape[2]))
         self.samples[layer] = _Sample(
             module=module,
             arguments=self._entered[module],
             masks=self.masks,
-            kernel_error=_apart(stats, truth, call.query.shape[2]),
+            kernel_error=float(torch.tensor(errors).max()),  # NaN if one is
             largest_score=_largest_score(exact),
         )
         return output
@@ -266,13 +278,13 @@ class _EagerPass:
 
     def _compare(self, layer: int, sample: _Sample, own: _Arguments) -> LayerCheck:
         copy = _widened(sample.module)
-        kind = next(copy.parameters()).dtype
+        dtype = next(copy.parameters()).dtype
 
         def arguments(*, eager: bool, by: float = 1.0) -> _Arguments:
-            given = sample.arguments
+            values = sample.arguments
             if eager:
-                given = given | {k: v for k, v in own.items() if _is_mask(k, given.get(k))}
-            return _scaled({name: _cast(value, kind) for name, value in given.items()}, by)
+                values = values | {k: v for k, v in own.items() if _is_mask(k, values.get(k))}
+            return _scaled({name: _cast(value, dtype) for name, value in values.items()}, by)
 
         ours = self._ours(copy, sample, arguments(eager=False))
         size = _largest_score(ours)
@@ -287,7 +299,7 @@ class _EagerPass:
         apart = (weights.double().cpu() - truth).abs() / truth.clamp(min=1e-6)
         return LayerCheck(
             layer=layer,
-            kind=type(sample.module).__name__,
+            module=type(sample.module).__name__,
             eager_error=float(apart.max()),
             eager_tolerance=1e-4 + 4e-6 * size,
             kernel_error=sample.kernel_error,
@@ -296,7 +308,7 @@ class _EagerPass:
         )
 
     def _ours(self, copy: torch.nn.Module, sample: _Sample, arguments: _Arguments) -> AttentionCall:
-        """What reaches us of the copy's attention."""
+        """Return the attention call that reaches us from the copy."""
         watcher = _Catcher(list(sample.masks))
         with recording(self.model, watcher):
             copy(**arguments)
@@ -317,7 +329,7 @@ class _Catcher:
 
 
 def _kinds(model: torch.nn.Module) -> dict[torch.nn.Module, str]:
-    """The modules that carry a layer's number → what tells them apart, but that number.
+    """Return the kind of each module that carries a layer's number.
 
     Layers of one kind have modules of the same classes, settings and shapes, and the same word for
     the layer in the config, so that they attend alike.
@@ -342,48 +354,46 @@ def _kinds(model: torch.nn.Module) -> dict[torch.nn.Module, str]:
 def _wanted(
     model: torch.nn.Module, kinds: Mapping[torch.nn.Module, str], layers: Layers
 ) -> set[str]:
-    """The kinds of these layers of the decoder; towers for images do not run."""
+    """Return the kinds of these layers of the decoder; towers for images do not run."""
     decoder: Any = getattr(model, "get_decoder", lambda: None)() or model
     inside = kinds.keys() & set(decoder.modules()) or kinds.keys()
     return {kinds[x] for x in inside if layers is None or layer_of(x) in layers}
 
 
 def _settings(module: torch.nn.Module | None) -> Any:
-    """The plain attributes of a module but those that number its layer."""
+    """Return the class of a module and its plain attributes but those that number its layer."""
     if module is None:
         return None
-    plain_values = {
+    settings = {
         name: value
         for name, value in vars(module).items()
-        if isinstance(value, int | float | str | tuple | None)
-        and not (name.startswith("layer_") and isinstance(value, int))
-        and name != "training"
+        if isinstance(value, int | float | str | tuple | None) and name not in _NOT_OF_A_KIND
     }
-    return type(module).__qualname__, sorted(plain_values.items())
+    return type(module).__qualname__, sorted(settings.items())
 
 
 def _widened(module: torch.nn.Module) -> torch.nn.Module:
-    """A copy that computes in float32 (or more), without the hooks of others.
+    """Return a copy that computes in float32 (or more), without hooks.
 
-    It shares the configs, which say what attention is used. Weights that accelerate has elsewhere
+    It shares the configs, which say what attention is used. Weights that accelerate keeps elsewhere
     are brought for the copy.
     """
-    hooked: list[Any] = [x for x in module.modules() if hasattr(x, "_hf_hook")]
-    for one in hooked:
-        one._hf_hook.pre_forward(one)
-    configs = [vars(x).get("config") for x in module.modules()]
-    copy = deepcopy(module, {id(x): x for x in configs if x is not None})
-    for one in hooked:
-        one._hf_hook.post_forward(one, None)
-    for one in copy.modules():
-        one._forward_pre_hooks.clear()
-        one._forward_hooks.clear()
-        vars(one).pop("forward", None)
-    wide = torch.promote_types(next(copy.parameters()).dtype, torch.float32)
-    return copy.to(wide)
+    hooked: list[Any] = [part for part in module.modules() if hasattr(part, "_hf_hook")]
+    for part in hooked:
+        part._hf_hook.pre_forward(part)
+    configs = [vars(part).get("config") for part in module.modules()]
+    copy = deepcopy(module, {id(config): config for config in configs if config is not None})
+    for part in hooked:
+        part._hf_hook.post_forward(part, None)
+    for part in copy.modules():
+        part._forward_pre_hooks.clear()
+        part._forward_hooks.clear()
+        vars(part).pop("forward", None)  # accelerate's, bound to the original
+    return copy.to(torch.promote_types(next(copy.parameters()).dtype, torch.float32))
 
 
 def _by_name(module: torch.nn.Module, args: Any, kwargs: Any) -> _Arguments:
+    """Return all arguments of a call as keywords."""
     signature = inspect.signature(module.forward)
     named = dict(signature.bind(*args, **kwargs).arguments)
     for name, parameter in signature.parameters.items():
@@ -397,17 +407,17 @@ def _is_mask(name: str, ours: Any) -> bool:
     return isinstance(ours, LazyMask) or any(x in name for x in ("mask", "bias", "alibi"))
 
 
-def _cast(value: Any, kind: torch.dtype) -> Any:
-    """With floating numbers of this dtype."""
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    """Convert floating-point tensors, also inside lists and tuples."""
     if isinstance(value, torch.Tensor) and value.is_floating_point():
-        return value.to(kind)
+        return value.to(dtype)
     if isinstance(value, list | tuple):
-        return type(value)(_cast(one, kind) for one in value)
+        return type(value)(_cast(part, dtype) for part in value)
     return value
 
 
 def _scaled(arguments: _Arguments, by: float) -> _Arguments:
-    """With the hidden states, [batch, token, dim] and the first of all, larger by a factor."""
+    """Multiply the hidden states: [batch, token, dim], the first such argument of all."""
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim() == 3:
             return arguments | {name: value * by}
@@ -415,7 +425,7 @@ def _scaled(arguments: _Arguments, by: float) -> _Arguments:
 
 
 def _on_cpu(call: AttentionCall) -> AttentionCall:
-    """Where there is float64 (MPS has none)."""
+    """Move a call to where there is float64 (MPS has none)."""
     moved: dict[str, Any] = {
         name: value.cpu()
         for name, value in vars(call).items()
@@ -425,25 +435,25 @@ def _on_cpu(call: AttentionCall) -> AttentionCall:
 
 
 def _largest_score(call: AttentionCall) -> float:
-    """|q·k|·scale before mask and soft-cap."""
+    """Return the largest |q·k|·scale, before mask and soft-cap."""
     query = call.query.double().unflatten(1, (-1, call.group))
     scores = query @ call.key.double()[:, :, None].transpose(3, 4)
     return float(scores.abs().max()) * abs(call.scale)
 
 
-def _apart(stats: LayerStats, truth: LayerStats, queries: int) -> float:
-    """The largest difference of masses and received means; NaN where a number is none."""
+def _error(stats: LayerStats, truth: LayerStats, queries: int) -> float:
+    """Return the largest error of masses and received means; NaN where a number is none."""
     assert stats.given is not None
     assert truth.given is not None
-    assert stats.received is not None
-    assert truth.received is not None
-    given = (stats.given.double().cpu() - truth.given).abs().max()
-    received = (stats.received.cpu() - truth.received).abs().max() / queries
-    return float(torch.maximum(given, received))
+    error = (stats.given.double().cpu() - truth.given).abs().max()
+    if stats.received is not None and truth.received is not None:
+        received = (stats.received.cpu() - truth.received).abs().max() / queries
+        error = torch.maximum(error, received)
+    return float(error)
 
 
 def _weights(outputs: Any) -> torch.Tensor | None:
-    """Attention modules return (output, weights)."""
+    """Return the weights of an attention module's (output, weights)."""
     parts = outputs[1:] if isinstance(outputs, tuple) else ()
     return next((x for x in parts if isinstance(x, torch.Tensor) and x.dim() == 4), None)
 
